@@ -1,0 +1,92 @@
+"""One fitted output: its scaling, its fit, and predictions in the units of its targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.posterior import Marginals
+from sturdygp.methods.base import Fit
+
+ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
+
+# Standard deviations to a median absolute deviation, for normal data.
+NORMAL_MAD = 1.4826
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Targets to about zero mean and unit scale, and back."""
+
+    centre: float
+    scale: float
+
+    @classmethod
+    def of(cls, y: FloatArray, how: ScaleTargets) -> Scaling:
+        """Centre and scale of the observed targets; a constant target keeps its scale."""
+        if how is None:
+            return cls(0.0, 1.0)
+        centre = float(np.median(y) if how == "robust" else y.mean())
+        deviation = float(NORMAL_MAD * np.median(np.abs(y - centre)) if how == "robust" else y.std())
+        # More than half of the targets equal: what is left to scale by is all of them.
+        return cls(centre, deviation or float(y.std()) or 1.0)
+
+    def forward(self, y: FloatArray) -> FloatArray:
+        """Scaled targets."""
+        return (y - self.centre) / self.scale
+
+    def back(self, marginals: Marginals) -> Marginals:
+        """Means and variances in the units of the targets."""
+        return Marginals(self.centre + self.scale * marginals.mean, self.scale**2 * marginals.variance)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedOutput:
+    """One output: where it was observed, how it was scaled, what was found."""
+
+    observed: BoolArray
+    scaling: Scaling
+    fit: Fit
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Values for the observed entries, NaN for the missing ones."""
+        column = np.full(self.observed.shape, np.nan)
+        column[self.observed] = values
+        return column
+
+    def trace(self) -> FloatArray:
+        """The bound after each iteration, a log density in the units of y."""
+        values = np.array([*self.fit.trace, self.fit.bound])
+        return values - float(self.observed.sum() * np.log(self.scaling.scale))
+
+    def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
+        """Means and variances, of the function or of nominal readings."""
+        latent = self.fit.posterior.predict(X)
+        noise = self.fit.noise_variance if include_noise else 0.0
+        return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
+
+    def covariance(self, X: FloatArray, *, include_noise: bool) -> FloatArray:
+        """Covariance of the function, or of nominal readings, between the rows of X."""
+        noise = self.fit.noise_variance if include_noise else 0.0
+        return self.scaling.scale**2 * (self.fit.posterior.covariance(X) + noise * np.eye(len(X)))
+
+    def sample(
+        self, X: FloatArray, size: int, rng: np.random.Generator, *, include_noise: bool
+    ) -> FloatArray:
+        """Joint draws, shape (rows, size)."""
+        draws = self.fit.posterior.sample(X, size, rng)
+        if include_noise:
+            draws = draws + np.sqrt(self.fit.noise_variance) * rng.standard_normal(draws.shape)
+        return self.scaling.centre + self.scaling.scale * draws
+
+    def outlier_proba(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Probability that new readings are outliers; NaN where there is none."""
+        proba, given = np.full(y.shape, np.nan), ~np.isnan(y)
+        if given.any():
+            latent = self.fit.posterior.predict(X[given])
+            scaled = self.scaling.forward(y[given])
+            proba[given] = self.fit.outlier_model.outlier_proba(scaled, latent.mean, latent.variance)
+        return proba

@@ -1,0 +1,35 @@
+"""Checks of what users pass; each error says what was expected, what came and what to change."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array, check_consistent_length
+
+from sturdygp._typing import FloatArray
+
+
+def check_targets(y: ArrayLike, X: FloatArray) -> FloatArray:
+    """Targets as floats with one or two dimensions; NaN is a missing entry, infinity an error."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    y = np.asarray(
+        check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", dtype=np.float64, input_name="y")
+    )
+    if y.ndim > 2:
+        raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}")
+    check_consistent_length(X, y)
+    return y
+
+
+def check_positive(name: str, value: object, *, integer: bool = False) -> None:
+    """Refuse what is not a positive number."""
+    kinds = (int, np.integer) if integer else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be a positive {'integer' if integer else 'number'}, got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    """Refuse what is not one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")

@@ -1,0 +1,184 @@
+"""The exact posterior: one Cholesky factorisation serves evidence, gradient, marginals and leave-one-out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import EvidenceGradient, Marginals, Posterior, check_inputs, chunks
+from sturdygp.gp.sites import Sites
+from sturdygp.kernels.base import Kernel, Linearised
+from sturdygp.linalg import SiteFactor, conjugate_gradients, factorise_sites
+
+TINY = np.finfo(np.float64).tiny
+CG_STEPS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What one inverse gives: marginals, ``1 - precision * variance``, and the gradient."""
+
+    marginals: Marginals
+    shrinkage: FloatArray
+    gradient: EvidenceGradient
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPosterior(Posterior):
+    """Built by :func:`condition`. ``alpha = R (target - mean)`` with ``R = (K + T^-1)^-1``."""
+
+    kernel: Kernel
+    X: FloatArray
+    sites: Sites
+    mean: float
+    factor: SiteFactor
+    alpha: FloatArray
+    linearised: Linearised | None = None
+
+    @property
+    def log_evidence(self) -> float:
+        """``log of the integral of N(f | mean, K) prod_i site_i(f_i)``."""
+        misfit = float((self.sites.target - self.mean) @ self.alpha)
+        return float(self.sites.log_scale.sum()) - 0.5 * (self.factor.log_det + misfit)
+
+    def gradient(self) -> EvidenceGradient:
+        """Derivatives of the log evidence."""
+        return self._evaluation.gradient
+
+    def marginals(self) -> Marginals:
+        """The posterior of the function at each training input."""
+        return self._evaluation.marginals
+
+    def leave_one_out(self) -> Marginals:
+        """The same without the site at that input; kernel and mean are not fitted again."""
+        marginals = self._evaluation.marginals
+        variance = marginals.variance / self._evaluation.shrinkage
+        return Marginals(marginals.mean - self.alpha * variance, variance)
+
+    def predict_mean(self, Z: FloatArray) -> FloatArray:
+        """Posterior mean of the function at the rows of ``Z``."""
+        Z = self._check(Z)
+        parts = [self.kernel(Z[rows], self.X) @ self.alpha for rows in chunks(len(Z), len(self.X))]
+        return self.mean + np.concatenate(parts)
+
+    def predict(self, Z: FloatArray) -> Marginals:
+        """Posterior mean and variance of the function at the rows of ``Z``."""
+        Z = self._check(Z)
+        mean, variance = np.empty(len(Z)), self.kernel.diag(Z)
+        for rows in chunks(len(Z), len(self.X)):
+            cross = self.kernel(self.X, Z[rows])
+            mean[rows] = self.mean + self.alpha @ cross
+            variance[rows] -= self.factor.quadratic(cross)
+        return Marginals(mean, np.maximum(variance, 0.0))
+
+    def covariance(self, Z: FloatArray) -> FloatArray:
+        """Posterior covariance of the function between the rows of ``Z``."""
+        Z = self._check(Z)
+        return self.kernel(Z) - self.factor.quadratic_matrix(self.kernel(self.X, Z))
+
+    def compact(self) -> Self:
+        """The same posterior without the kernel matrix."""
+        return replace(self, linearised=None)
+
+    @cached_property
+    def _evaluation(self) -> Evaluation:
+        """Everything that needs the inverse, which is formed once and then overwritten."""
+        linear = self.linearised or self.kernel.linearise(self.X)
+        inverse = self.factor.chol.inverse_triangle()
+        variance, shrinkage = self.factor.variances(linear.value, inverse.diagonal())
+        mean = self.mean + linear.value @ self.alpha
+        gradient = EvidenceGradient(
+            kernel=linear.pullback(self.factor.cotangent(inverse, self.alpha)),
+            mean=float(self.alpha.sum()),
+            target=-self.alpha,
+            precision=-0.5 * ((self.sites.target - mean) ** 2 + variance),
+        )
+        return Evaluation(Marginals(mean, variance), shrinkage, gradient)
+
+    def _check(self, Z: FloatArray) -> FloatArray:
+        Z = check_inputs(Z, "Z")
+        if Z.shape[1] != self.X.shape[1]:
+            raise ValueError(f"Z has {Z.shape[1]} columns but the training inputs have {self.X.shape[1]}")
+        return Z
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPrior:
+    """A Gaussian process at the rows of ``X``, its kernel evaluated once."""
+
+    kernel: Kernel
+    X: FloatArray
+    linearised: Linearised
+
+    @classmethod
+    def at(cls, kernel: Kernel, X: FloatArray) -> ExactPrior:
+        """Evaluate the kernel."""
+        X = check_inputs(X)
+        return cls(kernel, X, kernel.linearise(X))
+
+    def condition(self, sites: Sites, mean: float | None = None) -> ExactPosterior:
+        """Condition on sites; see :func:`condition`."""
+        if len(self.X) != len(sites):
+            raise ValueError(f"X has {len(self.X)} rows but there are {len(sites)} sites; they must match")
+        factor = factorise_sites(self.linearised.value, sites.precision)
+        mean, alpha = _solve(factor, sites, mean)
+        return ExactPosterior(self.kernel, self.X, sites, mean, factor, alpha, self.linearised)
+
+    def anticipate(self, sites: Sites, alpha: FloatArray, near: ExactPosterior) -> FloatArray:
+        """``alpha`` for these sites, without a factorisation: conjugate gradients from a guess.
+
+        The factor of a posterior with a similar kernel and similar sites is the preconditioner,
+        its mean the mean. A few steps are enough to see which way the residuals go.
+        """
+        K, root = self.linearised.value, np.sqrt(sites.precision)
+        x = alpha / np.maximum(root, TINY)
+
+        def apply(v: FloatArray) -> FloatArray:
+            return v + root * (K @ (root * v))
+
+        x = conjugate_gradients(apply, root * (sites.target - near.mean), x, near.factor.chol.solve, CG_STEPS)
+        return root * x
+
+
+def condition(kernel: Kernel, X: FloatArray, sites: Sites, mean: float | None = None) -> ExactPosterior:
+    """Condition a Gaussian process on sites at the rows of ``X``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Prior covariance.
+    X : array of shape (n, d)
+        Inputs.
+    sites : Sites
+        One Gaussian factor for each row.
+    mean : float, optional
+        Prior mean. By default the value that maximises the evidence (generalised least
+        squares), or 0 if no site has any precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sturdygp.kernels import SquaredExponential
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
+    >>> posterior = condition(SquaredExponential(), X, Sites.gaussian(y, 0.1))
+    >>> posterior.predict(np.array([[0.5]])).mean.round(6) + 0.0
+    array([0.])
+    """
+    return ExactPrior.at(kernel, X).condition(sites, mean)
+
+
+def _solve(factor: SiteFactor, sites: Sites, mean: float | None) -> tuple[float, FloatArray]:
+    """The mean, ``1' R target / 1' R 1`` unless it is given, and ``alpha = R (target - mean)``."""
+    if mean is not None:
+        return mean, factor.apply(sites.target - mean)
+    # Around a central target, so that a large common offset costs no digits.
+    size = np.abs(sites.precision)
+    centre = float(sites.target @ size) / max(float(size.sum()), TINY)
+    ones, centred = factor.apply(np.ones(len(sites))), factor.apply(sites.target - centre)
+    total = float(ones.sum())
+    shift = float(centred.sum()) / total if total > 0.0 else 0.0
+    return centre + shift, centred - shift * ones

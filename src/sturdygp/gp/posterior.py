@@ -1,0 +1,110 @@
+"""The seam between methods and linear algebra: what a method may ask of a posterior."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.sites import Sites
+from sturdygp.kernels.base import Kernel
+from sturdygp.linalg import jittered_cholesky
+
+# Entries of the cross-covariance held at a time while predicting (32 MB).
+CHUNK_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Means and variances of independent normal distributions."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceGradient:
+    """Derivatives of the log evidence, the others held fixed.
+
+    Both derivatives by site hold for fixed ``log_scale``, whose own derivative is one.
+    """
+
+    kernel: FloatArray
+    mean: float
+    target: FloatArray
+    precision: FloatArray
+
+
+class Posterior(ABC):
+    """A Gaussian process conditioned on Gaussian sites."""
+
+    kernel: Kernel
+    sites: Sites
+    mean: float
+
+    @property
+    @abstractmethod
+    def log_evidence(self) -> float:
+        """``log of the integral of N(f | mean, K) prod_i site_i(f_i)``."""
+
+    @abstractmethod
+    def gradient(self) -> EvidenceGradient:
+        """Derivatives of the log evidence."""
+
+    @abstractmethod
+    def marginals(self) -> Marginals:
+        """The posterior of the function at each training input."""
+
+    @abstractmethod
+    def leave_one_out(self) -> Marginals:
+        """The same without the site at that input; kernel and mean are not fitted again."""
+
+    @abstractmethod
+    def predict_mean(self, Z: FloatArray) -> FloatArray:
+        """Posterior mean of the function at the rows of ``Z``."""
+
+    @abstractmethod
+    def predict(self, Z: FloatArray) -> Marginals:
+        """Posterior mean and variance of the function at the rows of ``Z``."""
+
+    @abstractmethod
+    def covariance(self, Z: FloatArray) -> FloatArray:
+        """Posterior covariance of the function between the rows of ``Z``."""
+
+    @abstractmethod
+    def compact(self) -> Self:
+        """The same posterior without what only fitting needs; small enough to keep and to pickle."""
+
+    def sample(self, Z: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
+        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size)."""
+        factor = jittered_cholesky(self.covariance(Z))
+        return self.predict_mean(Z)[:, None] + factor.lower @ rng.standard_normal((len(Z), size))
+
+
+def chunks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of the rows of a matrix so that one slice stays within ``CHUNK_ENTRIES``."""
+    step = max(1, CHUNK_ENTRIES // columns)
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def check_inputs(X: FloatArray, name: str = "X") -> FloatArray:
+    """Refuse inputs that are not a finite, non-empty table of numbers."""
+    try:
+        X = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numeric; encode text and dates as numbers first") from None
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} must have shape (rows, columns), got {X.shape}; use x[:, None] for one input"
+        )
+    if not X.size:
+        raise ValueError(f"{name} must have at least one row and one column, got shape {X.shape}")
+    if not np.isfinite(X).all():
+        raise ValueError(
+            f"{name} contains NaN or infinity; drop or impute those rows (only targets may be missing)"
+        )
+    return X

@@ -1,0 +1,49 @@
+"""Gaussian sites: what a robust method makes of the observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """One factor ``exp(log_scale - precision (target - f)^2 / 2)`` for each observation.
+
+    A precision of zero says nothing about ``f``: a missing or rejected observation. A
+    negative one widens the posterior; only expectation propagation makes them.
+    """
+
+    target: FloatArray
+    precision: FloatArray
+    log_scale: FloatArray
+
+    def __post_init__(self) -> None:
+        """Refuse sites that cannot be conditioned on."""
+        shape = self.target.shape
+        for name in ("target", "precision", "log_scale"):
+            values = getattr(self, name)
+            if values.ndim != 1 or values.shape != shape:
+                raise ValueError(
+                    f"{name} must have the shape of target, {shape}, and one dimension; got {values.shape}"
+                )
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    f"{name} must be finite; give a missing observation precision 0 and any finite target"
+                )
+
+    @classmethod
+    def gaussian(cls, target: FloatArray, variance: FloatArray | float) -> Self:
+        """The sites of normal observations ``target ~ N(f, variance)``."""
+        spread = np.broadcast_to(np.asarray(variance, dtype=np.float64), target.shape)
+        if not np.all(spread > 0):
+            raise ValueError(f"variance must be positive, got a least value of {spread.min():g}")
+        return cls(target, 1.0 / spread, -0.5 * np.log(2.0 * np.pi * spread))
+
+    def __len__(self) -> int:
+        """The number of observations."""
+        return self.target.size

@@ -1,0 +1,110 @@
+"""Any scikit-learn kernel as one of ours, without importing scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.kernels.base import Kernel, Linearised, check_theta
+
+# Rows a block of the gradient covers: scikit-learn returns a tensor, which must stay small.
+BLOCK_ROWS = 256
+
+
+@runtime_checkable
+class SklearnKernelLike(Protocol):
+    """The part of scikit-learn's kernel interface that the adapter needs."""
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the free parameters."""
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Logarithms of the bounds, shape (p, 2)."""
+
+    def clone_with_theta(self, theta: FloatArray) -> SklearnKernelLike:
+        """The same kernel with other parameters."""
+
+    def __call__(self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False) -> FloatArray:
+        """Values, or values and the tensor of derivatives."""
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The diagonal of ``self(X)``."""
+
+
+@dataclass(frozen=True)
+class SklearnKernel(Kernel):
+    """A scikit-learn kernel behind our interface, usable wherever a kernel is.
+
+    Its tensor of derivatives is only ever formed for blocks of rows.
+    """
+
+    kernel: SklearnKernelLike
+    factor: float = 1.0
+
+    @property
+    def theta(self) -> FloatArray:
+        """Logarithms of the free parameters."""
+        return np.asarray(self.kernel.theta, dtype=np.float64)
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Lower and upper end for each entry of ``theta``, shape (p, 2)."""
+        return np.asarray(self.kernel.bounds, dtype=np.float64).reshape(-1, 2)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """A name for each entry of ``theta``."""
+        return tuple(f"theta[{i}]" for i in range(self.theta.size))
+
+    def with_theta(self, theta: FloatArray) -> Self:
+        """The same kernel with other parameters."""
+        return replace(self, kernel=self.kernel.clone_with_theta(check_theta(theta, self)))
+
+    def scaled(self, factor: float) -> Self:
+        """The same kernel times a positive number: the function in other units."""
+        return replace(self, factor=self.factor * factor)
+
+    def __call__(self, X: FloatArray, Z: FloatArray | None = None) -> FloatArray:
+        """The matrix of kernel values between the rows of ``X`` and those of ``Z`` (or ``X``)."""
+        return np.ascontiguousarray(self.factor * self.kernel(X, Z), dtype=np.float64)
+
+    def diag(self, X: FloatArray) -> FloatArray:
+        """The diagonal of ``self(X)``."""
+        return np.asarray(self.factor * self.kernel.diag(X), dtype=np.float64)
+
+    def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
+        """Values now; derivatives, block by block, when they are pulled back."""
+        return Linearised(self(X, Z), lambda G: self._pullback(X, Z, G))
+
+    def _pullback(self, X: FloatArray, Z: FloatArray | None, G: FloatArray) -> FloatArray:
+        total = np.zeros(self.theta.size)
+        for rows in _blocks(X.shape[0]):
+            for columns in _blocks((X if Z is None else Z).shape[0]):
+                if Z is not None:
+                    total += self._block(X[rows], Z[columns], G[rows, columns])
+                elif rows == columns:
+                    total += _contract(G[rows, rows], self._tensor(X[rows]))
+                elif rows.start < columns.start:
+                    total += self._block(X[rows], X[columns], G[rows, columns] + G[columns, rows].T)
+        return self.factor * total
+
+    def _block(self, X: FloatArray, Z: FloatArray, G: FloatArray) -> FloatArray:
+        """scikit-learn differentiates only ``k(X, X)``, so take the corner of a joint evaluation."""
+        tensor = self._tensor(np.vstack([X, Z]))
+        return _contract(G, tensor[: X.shape[0], X.shape[0] :])
+
+    def _tensor(self, X: FloatArray) -> FloatArray:
+        return np.asarray(self.kernel(X, eval_gradient=True)[1])
+
+
+def _contract(G: FloatArray, tensor: FloatArray) -> FloatArray:
+    return np.tensordot(G, tensor, axes=2)
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK_ROWS, size)) for start in range(0, size, BLOCK_ROWS)]

@@ -1,0 +1,238 @@
+"""Factorisations and solves: the only module that calls LAPACK.
+
+Everything a Gaussian process asks of its observations goes through
+``R = (K + T^-1)^-1`` with ``T = diag(precision)``.  :func:`factorise_sites` prepares it
+without ever forming ``T^-1``, so precisions may be zero (a missing or rejected
+observation) or negative (expectation propagation).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import TypeAlias
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
+
+Operator: TypeAlias = Callable[[FloatArray], FloatArray]
+
+# The one jitter policy: nothing, then these multiples of the mean diagonal.
+JITTERS = (0.0, *(10.0**exponent for exponent in range(-12, -3)))
+
+# Below this product of precision and prior variance, (1 - [B^-1]_ii) / precision loses digits.
+WEAK_SITE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Cholesky:
+    """``A + jitter I = L L'``; ``lower`` is zero above the diagonal and Fortran-ordered."""
+
+    lower: FloatArray
+    jitter: float = 0.0
+
+    @cached_property
+    def log_det(self) -> float:
+        """Logarithm of the determinant of the factorised matrix."""
+        return 2.0 * float(np.add.reduce(np.log(self.lower.diagonal())))
+
+    def half_solve(self, b: FloatArray) -> FloatArray:
+        """``L^-1 b`` for a vector or for each column of a matrix."""
+        return _triangular_solve(self.lower, b, transpose=False)
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        """``(L L')^-1 b``."""
+        return _triangular_solve(self.lower, self.half_solve(b), transpose=True)
+
+    def inverse_triangle(self) -> FloatArray:
+        """Lower triangle of the inverse, zeros above it: half the work, and half the memory traffic."""
+        inverse, info = lapack.dpotri(self.lower, lower=1)
+        if info:
+            raise NotPositiveDefiniteError("the triangular factor is singular")
+        return np.asarray(inverse, dtype=np.float64)
+
+
+def _triangular_solve(lower: FloatArray, b: FloatArray, *, transpose: bool) -> FloatArray:
+    if b.ndim == 1:
+        return blas.dtrsv(lower, b, lower=1, trans=int(transpose))
+    if b.flags.c_contiguous:
+        # b' is Fortran-ordered for free: solve X L' = b' from the right instead of copying b.
+        return blas.dtrsm(1.0, lower, b.T, side=1, lower=1, trans_a=int(not transpose)).T
+    return blas.dtrsm(1.0, lower, b, lower=1, trans_a=int(transpose))
+
+
+def cholesky(matrix: FloatArray, *, overwrite: bool = False) -> Cholesky:
+    """Factorise a symmetric positive definite matrix, in place if it may be overwritten."""
+    # A symmetric C-ordered matrix is its own Fortran-ordered transpose: LAPACK needs no copy.
+    columns = matrix.T if matrix.flags.c_contiguous else matrix
+    lower, info = lapack.dpotrf(columns, lower=1, clean=1, overwrite_a=int(overwrite))
+    if info or not isfinite(lower[-1, -1]):
+        raise NotPositiveDefiniteError(
+            f"a {matrix.shape[0]} x {matrix.shape[0]} matrix is not positive definite"
+        )
+    return Cholesky(lower)
+
+
+def jittered_cholesky(matrix: FloatArray) -> Cholesky:
+    """Factorise a positive semi-definite matrix, adding as little to its diagonal as will do.
+
+    For prior covariances only, whose smallest eigenvalues are rounding errors. What was
+    added is in ``jitter``.
+    """
+    scale = float(matrix.diagonal().mean())
+    for relative in JITTERS:
+        jitter = relative * scale
+        shifted = matrix.copy()
+        diagonal(shifted)[:] += jitter
+        try:
+            return Cholesky(cholesky(shifted, overwrite=True).lower, jitter)
+        except NotPositiveDefiniteError:
+            continue
+    raise NotPositiveDefiniteError(
+        f"a covariance matrix is indefinite even with {JITTERS[-1]:g} of its mean diagonal "
+        f"({scale:g}) added: its kernel is not positive semi-definite, or its entries are not finite"
+    )
+
+
+def diagonal(matrix: FloatArray) -> FloatArray:
+    """The diagonal as a view that can be written to."""
+    view: FloatArray = np.einsum("ii->i", matrix)
+    return view
+
+
+def solve_positive(matrix: FloatArray, b: FloatArray) -> FloatArray:
+    """``matrix^-1 b`` for a small symmetric positive definite matrix."""
+    return cholesky(matrix).solve(b)
+
+
+@dataclass(frozen=True, eq=False)
+class SiteFactor:
+    """``R = (K + T^-1)^-1`` as ``S B^-1 S - W W'``.
+
+    ``S^2`` holds the positive precisions, ``B = I + S K S`` has eigenvalues of at least
+    one, and ``W`` has one column for each negative precision (none, as a rule).
+    """
+
+    precision: FloatArray
+    root: FloatArray
+    chol: Cholesky
+    W: FloatArray
+    log_det: float
+
+    def apply(self, b: FloatArray) -> FloatArray:
+        """``R b``."""
+        product = _scale_rows(self.root, self.chol.solve(_scale_rows(self.root, b)))
+        if self.W.shape[1]:
+            product -= self.W @ (self.W.T @ b)
+        return product
+
+    def half(self, b: FloatArray) -> FloatArray:
+        """``L^-1 S b``, whose squared columns are ``b' R b`` (before ``W``)."""
+        return self.chol.half_solve(_scale_rows(self.root, b))
+
+    def quadratic(self, b: FloatArray) -> FloatArray:
+        """``diag(b' R b)``: how much the sites reduce the variance at each column of ``b``."""
+        h = self.half(b)
+        reduction: FloatArray = np.einsum("ij,ij->j", h, h)
+        if self.W.shape[1]:
+            w = self.W.T @ b
+            reduction -= np.einsum("ij,ij->j", w, w)
+        return reduction
+
+    def quadratic_matrix(self, b: FloatArray) -> FloatArray:
+        """``b' R b``."""
+        h, w = self.half(b), self.W.T @ b
+        return np.asarray(h.T @ h - w.T @ w)
+
+    def variances(self, K: FloatArray, inverse_diagonal: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Posterior variances ``v`` at the training inputs, and ``1 - precision * v``.
+
+        ``B^-1 = I - S V S`` gives both from the diagonal of ``B^-1`` without cancellation
+        in the second; a site too weak for the first is treated like a test point.
+        """
+        prior, shrinkage = K.diagonal(), inverse_diagonal.copy()
+        weak = self.precision * prior < WEAK_SITE
+        some_weak = np.logical_or.reduce(weak)
+        v = (1.0 - shrinkage) / (np.where(weak, 1.0, self.precision) if some_weak else self.precision)
+        if some_weak:
+            h = self.half(K[:, weak])
+            v[weak] = prior[weak] - np.einsum("ij,ij->j", h, h)
+            shrinkage[weak] = 1.0 - self.precision[weak] * v[weak]
+        if self.W.shape[1]:
+            gain = np.square(K @ self.W).sum(axis=1)
+            v += gain
+            shrinkage -= self.precision * gain
+        return v, shrinkage
+
+    def cotangent(self, inverse: FloatArray, alpha: FloatArray) -> FloatArray:
+        """A matrix ``G`` with ``G + G' = alpha alpha' - R``, written over the triangle of ``B^-1``.
+
+        It is all that a gradient needs of ``R``: twice one triangle stands for both, because
+        the derivative of a kernel matrix is symmetric.
+        """
+        G = inverse.T
+        G *= self.root
+        G *= -self.root[:, None]
+        diagonal(G)[:] *= 0.5
+        for column in (alpha, *self.W.T):
+            blas.dger(0.5, column, column, a=inverse, overwrite_a=1)
+        return G
+
+
+def factorise_sites(K: FloatArray, precision: FloatArray) -> SiteFactor:
+    """Prepare ``(K + diag(precision)^-1)^-1``, or raise if the posterior is not a proper Gaussian."""
+    root = np.sqrt(np.maximum(precision, 0.0))
+    B = K * root[:, None]
+    B *= root
+    diagonal(B)[:] += 1.0
+    chol = cholesky(B, overwrite=True)
+    if np.minimum.reduce(precision) >= 0.0:
+        return SiteFactor(precision, root, chol, np.empty((K.shape[0], 0)), chol.log_det)
+    W, log_det = _negative_part(K, root, chol, precision)
+    return SiteFactor(precision, root, chol, W, chol.log_det + log_det)
+
+
+def _negative_part(
+    K: FloatArray, root: FloatArray, chol: Cholesky, precision: FloatArray
+) -> tuple[FloatArray, float]:
+    """Take the negative sites out of the posterior of the positive ones.
+
+    The Cholesky factor exists exactly when the posterior stays positive definite.
+    """
+    negative = np.flatnonzero(precision < 0.0)
+    size = np.sqrt(-precision[negative])
+    columns = K[:, negative] * size
+    V = -root[:, None] * chol.solve(root[:, None] * columns)
+    V[negative, np.arange(negative.size)] += size
+    remainder = -(columns.T @ V)
+    diagonal(remainder)[:] += 1.0
+    inner = cholesky(0.5 * (remainder + remainder.T), overwrite=True)
+    return inner.half_solve(V.T).T, inner.log_det
+
+
+def conjugate_gradients(
+    apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator, steps: int
+) -> FloatArray:
+    """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``."""
+    residual = b - apply(x)
+    z = precondition(residual)
+    direction, decrease = z, float(residual @ z)
+    for _ in range(steps):
+        image = apply(direction)
+        curvature = float(direction @ image)
+        if not decrease > 0.0 or not curvature > 0.0:
+            break
+        length = decrease / curvature
+        x = x + length * direction
+        residual = residual - length * image
+        z = precondition(residual)
+        previous, decrease = decrease, float(residual @ z)
+        direction = z + (decrease / previous) * direction
+    return x
+
+
+def _scale_rows(scale: FloatArray, b: FloatArray) -> FloatArray:
+    return scale * b if b.ndim == 1 else scale[:, None] * b

@@ -1,0 +1,1 @@
+"""Robust methods: rules that choose the sites."""

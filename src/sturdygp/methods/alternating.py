@@ -1,0 +1,133 @@
+"""The loop that variational methods share: kernel steps on the evidence, latent updates for free.
+
+For a fixed latent part, the variational bound of such a method is the evidence of its sites plus
+the log prior of its parameters: everything the latent part contributes stands in ``log_scale``. One
+factorisation therefore gives the bound, its gradient with respect to the kernel and the noise, and
+the moments from which the latent part is updated.
+
+A gradient taken with the weights of the last point misleads a quasi-Newton method. Before a new
+point is factorised, the weights are therefore brought up to date for it by a few steps of
+conjugate gradients, preconditioned with the last factor: O(n^2), and a third of the evaluations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.exact import ExactPosterior, ExactPrior
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import Sites
+from sturdygp.kernels.base import Kernel
+from sturdygp.optimise import Callback, Evaluation, Optimum, maximise
+
+L = TypeVar("L")
+
+# Latent updates made before a point is factorised.
+ANTICIPATIONS = 2
+
+
+class LatentModel(Protocol[L]):
+    """A likelihood with latent variables, seen through the sites that they imply.
+
+    ``extra`` are the logarithms of parameters beside the kernel's, such as the noise variance.
+    """
+
+    def sites(self, extra: FloatArray, latent: L) -> Sites:
+        """The sites, with everything in ``log_scale`` that the latent part adds to the bound."""
+
+    def log_prior(self, extra: FloatArray, latent: L) -> float:
+        """Log density of the priors on parameters."""
+
+    def extra_gradient(self, extra: FloatArray, latent: L, marginals: Marginals) -> FloatArray:
+        """Derivative of the bound with respect to ``extra`` for a fixed latent part."""
+
+    def update(self, extra: FloatArray, latent: L, marginals: Marginals) -> L:
+        """The latent part that is optimal for these moments of the function."""
+
+
+@dataclass(frozen=True, eq=False)
+class Start(Generic[L]):
+    """Where a climb begins."""
+
+    kernel: Kernel
+    extra: FloatArray
+    latent: L
+
+
+@dataclass(frozen=True, eq=False)
+class Trail(Generic[L]):
+    """The latent part, and the posterior it came from if the next may be anticipated with it."""
+
+    latent: L
+    posterior: ExactPosterior | None = None
+    variance: FloatArray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Alternation(Generic[L]):
+    """The bound of a latent model as an objective for :func:`~sturdygp.optimise.maximise`."""
+
+    model: LatentModel[L]
+    X: FloatArray
+    extra_bounds: FloatArray
+
+    def climb(
+        self, start: Start[L], *, max_iter: int, tol: float, callback: Callback | None = None
+    ) -> Optimum[Trail[L]]:
+        """Maximise the bound over kernel, extra parameters and the latent part together."""
+        size = start.kernel.theta.size
+
+        def objective(x: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
+            return self.evaluate(start.kernel.with_theta(x[:size]), x[size:], trail)
+
+        return maximise(
+            objective,
+            np.concatenate([start.kernel.theta, start.extra]),
+            np.vstack([start.kernel.bounds, self.extra_bounds]),
+            carry=Trail(start.latent),
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+        )
+
+    def evaluate(self, kernel: Kernel, extra: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
+        """The bound after its free latent update, and its gradient before."""
+        prior = ExactPrior.at(kernel, self.X)
+        latent = self._anticipate(prior, extra, trail)
+        sites = self.model.sites(extra, latent)
+        posterior = prior.condition(sites)
+        marginals = posterior.marginals()
+        updated = self.model.update(extra, latent, marginals)
+        before, after = self.model.log_prior(extra, latent), self.model.log_prior(extra, updated)
+        gain = after - before
+        gain += expected_log_sites(self.model.sites(extra, updated), marginals)
+        gain -= expected_log_sites(sites, marginals)
+        gradient = [posterior.gradient().kernel, self.model.extra_gradient(extra, latent, marginals)]
+        return Evaluation(
+            value=posterior.log_evidence + before + gain,
+            gradient=np.concatenate(gradient),
+            carry=Trail(updated, posterior.compact(), marginals.variance),
+            gain=gain,
+            fallback=Trail(updated),
+        )
+
+    def _anticipate(self, prior: ExactPrior, extra: FloatArray, trail: Trail[L]) -> L:
+        """The latent part as it will be here, judged by residuals that cost no factorisation."""
+        latent, near = trail.latent, trail.posterior
+        if near is None:
+            return latent
+        alpha, K = near.alpha, prior.linearised.value
+        for _ in range(ANTICIPATIONS):
+            alpha = prior.anticipate(self.model.sites(extra, latent), alpha, near)
+            latent = self.model.update(extra, latent, Marginals(near.mean + K @ alpha, trail.variance))
+        return latent
+
+
+def expected_log_sites(sites: Sites, marginals: Marginals) -> float:
+    """``sum_i E[log site_i(f_i)]`` under normal marginals."""
+    second_moment = (sites.target - marginals.mean) ** 2 + marginals.variance
+    return float(sites.log_scale.sum() - 0.5 * (sites.precision @ second_moment))

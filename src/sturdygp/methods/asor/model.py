@@ -1,0 +1,179 @@
+"""The model: a precision multiplier for each observation under a unit-spike-and-Gamma prior.
+
+The labels ``eq:...`` are those of the paper; ``docs/notation.md`` maps its symbols to the names here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+from scipy.special import expit, gammaln, logsumexp, xlogy
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals, chunks
+from sturdygp.gp.sites import Sites
+
+LOG_2PI = log(2.0 * np.pi)
+# Updates of the slab's rate for each update of the multipliers: they cost O(n).
+RATE_UPDATES = 2
+# Grid of log multipliers over which the slab is integrated for readings that were not trained on.
+LOG_MULTIPLIERS = np.linspace(-40.0, 10.0, 401)
+
+
+@dataclass(frozen=True)
+class AsorPrior:
+    """The fixed prior hyperparameters (eq:fixed_prior_hyperparameters), for targets of unit scale.
+
+    Parameters
+    ----------
+    slab_shape : float
+        ``a``, the shape of the Gamma slab of the precision multiplier.
+    nominal_proba : float
+        ``theta``, the prior probability that a reading is nominal.
+    rate_shape, rate_rate : float
+        ``A`` and ``B`` of the Gamma prior on the slab's rate ``b``.
+    noise_dof, noise_scale : float
+        ``nu_0`` and ``s_0`` of the inverse-Gamma prior on the nominal noise variance.
+    """
+
+    slab_shape: float = 1.0
+    nominal_proba: float = 0.5
+    rate_shape: float = 10.0
+    rate_rate: float = 0.45
+    noise_dof: float = 3.0
+    noise_scale: float = 1.25
+
+    def __post_init__(self) -> None:
+        """Refuse values outside the model."""
+        for name in ("slab_shape", "rate_shape", "rate_rate", "noise_dof", "noise_scale"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        if self.rate_shape <= 1:
+            raise ValueError(f"rate_shape must exceed 1 for the rate to have a mode, got {self.rate_shape!r}")
+        if not 0 < self.nominal_proba < 1:
+            raise ValueError(f"nominal_proba must lie between 0 and 1, got {self.nominal_proba!r}")
+
+    def log_noise_density(self, noise_variance: float) -> float:
+        """Log prior of the nominal noise variance (eq:sigma_prior)."""
+        shape, scale = 0.5 * self.noise_dof, 0.5 * self.noise_scale
+        constant = float(xlogy(shape, scale) - gammaln(shape))
+        return constant - (shape + 1.0) * log(noise_variance) - scale / noise_variance
+
+    def log_rate_density(self, rate: float) -> float:
+        """Log prior of the slab's rate (eq:b_prior)."""
+        constant = float(xlogy(self.rate_shape, self.rate_rate) - gammaln(self.rate_shape))
+        return constant + (self.rate_shape - 1.0) * log(rate) - self.rate_rate * rate
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """``q(I)`` for every observation, and the slab's rate ``b``.
+
+    ``nominal`` is ``Omega``, ``weight`` is ``w = E[I]``, and ``log_scale`` is all else that ``q(I)``
+    adds to the bound, ``E[log I] / 2 - KL(q(I) || p(I | b))``.
+    """
+
+    nominal: FloatArray
+    weight: FloatArray
+    log_scale: FloatArray
+    rate: float
+
+    @classmethod
+    def all_nominal(cls, n: int, rate: float, prior: AsorPrior) -> Multipliers:
+        """Every multiplier is one: where Algorithm 1 starts."""
+        return cls(np.ones(n), np.ones(n), np.full(n, log(prior.nominal_proba)), rate)
+
+
+def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipliers:
+    """The optimal ``q(I)`` for scaled squared residuals ``R`` (eq:qI_final_spike_gamma).
+
+    ``Omega`` is a sigmoid of a difference of logarithms: ``exp(R / 2)`` overflows for an ordinary outlier.
+    """
+    a, half = prior.slab_shape, 0.5 * R
+    a_tilde, b_tilde = a + 0.5, rate + half  # eq:gamma_branch_updated_parameters
+    spike = log(prior.nominal_proba) - half
+    constant = log(1.0 - prior.nominal_proba) + float(gammaln(a_tilde) - gammaln(a)) + a * log(rate)
+    slab = constant - a_tilde * np.log(b_tilde)
+    omega = expit(spike - slab)  # eq:omega_closed_form
+    w = omega + (1.0 - omega) * a_tilde / b_tilde  # eq:wij_final
+    # log Z(R) = E[log I]/2 - w R/2 - KL, the value of the optimal q(I).
+    return Multipliers(omega, w, np.logaddexp(spike, slab) + w * half, rate)
+
+
+def update_rate(q: Multipliers, prior: AsorPrior) -> float:
+    """The mode of the slab's rate given ``q(I)`` (eq:bj_point_estimate)."""
+    slab_mass = float((1.0 - q.nominal).sum())
+    slab_mean = float((q.weight - q.nominal).sum())  # sum of (1 - Omega) a_tilde / b_tilde
+    return (prior.rate_shape - 1.0 + prior.slab_shape * slab_mass) / (prior.rate_rate + slab_mean)
+
+
+def second_moment(y: FloatArray, marginals: Marginals) -> FloatArray:
+    """``S = (y - mu)^2 + C_ii`` (eq:residual_statistics)."""
+    return (y - marginals.mean) ** 2 + marginals.variance
+
+
+@dataclass(frozen=True, eq=False)
+class AsorModel:
+    """The likelihood as a latent model; ``extra`` is the log of the nominal noise variance."""
+
+    y: FloatArray
+    prior: AsorPrior
+
+    def sites(self, extra: FloatArray, latent: Multipliers) -> Sites:
+        """Targets ``y`` with precision ``w / sigma^2`` (eq:asor_weight_and_precision)."""
+        log_noise = float(extra[0])
+        return Sites(self.y, latent.weight * exp(-log_noise), latent.log_scale - 0.5 * (LOG_2PI + log_noise))
+
+    def log_prior(self, extra: FloatArray, latent: Multipliers) -> float:
+        """Log density of the priors on noise variance and rate."""
+        return self.prior.log_noise_density(exp(extra[0])) + self.prior.log_rate_density(latent.rate)
+
+    def extra_gradient(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> FloatArray:
+        """Zero exactly where eq:sigma_point_estimate holds."""
+        weighted = float(latent.weight @ second_moment(self.y, marginals))
+        scaled = (weighted + self.prior.noise_scale) * exp(-extra[0])
+        return np.array([0.5 * (scaled - (self.y.size + self.prior.noise_dof + 2.0))])
+
+    def update(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> Multipliers:
+        """The optimal ``q(I)``, and a better rate, for these moments of the function."""
+        R = second_moment(self.y, marginals) * exp(-extra[0])
+        rate = latent.rate
+        for _ in range(RATE_UPDATES):
+            rate = update_rate(update_multipliers(R, rate, self.prior), self.prior)
+        return update_multipliers(R, rate, self.prior)
+
+
+@dataclass(frozen=True, eq=False)
+class AsorOutliers:
+    """The fitted likelihood without its latent multiplier: a normal spike and a Student-t slab."""
+
+    noise_variance: float
+    rate: float
+    prior: AsorPrior
+
+    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Probability that ``y`` is an outlier where the function is ``N(mean, variance)``."""
+        parts = [
+            self._outlier_proba((y[rows] - mean[rows]) ** 2, variance[rows])
+            for rows in chunks(y.size, LOG_MULTIPLIERS.size)
+        ]
+        return np.concatenate(parts)
+
+    def _outlier_proba(self, squared: FloatArray, variance: FloatArray) -> FloatArray:
+        a = self.prior.slab_shape
+        grid = LOG_MULTIPLIERS
+        log_mass = (
+            a * (log(self.rate) + grid) - self.rate * np.exp(grid) - gammaln(a) + log(grid[1] - grid[0])
+        )
+        spread = variance[:, None] + self.noise_variance * np.exp(-grid)
+        slab = logsumexp(log_mass + _log_normal(squared[:, None], spread), axis=1)
+        spike = _log_normal(squared, variance + self.noise_variance)
+        odds = log(1.0 - self.prior.nominal_proba) - log(self.prior.nominal_proba) + slab - spike
+        return np.asarray(expit(odds))
+
+
+def _log_normal(squared: FloatArray, variance: FloatArray) -> FloatArray:
+    return -0.5 * (LOG_2PI + np.log(variance) + squared / variance)

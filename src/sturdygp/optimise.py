@@ -1,0 +1,265 @@
+"""Box-constrained quasi-Newton ascent for objectives that may carry latent state.
+
+A direct method maximises its evidence. An alternating one maximises a bound whose latent part
+(weights, responsibilities) is brought up to date, for free, by every evaluation: it travels with
+the point as ``carry``, and curvature learned from successive gradients sees its response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.linalg import solve_positive
+
+C = TypeVar("C")
+
+# Longest first step and longest step, for each logarithmic parameter.
+FIRST_STEP = 0.5
+LONGEST_STEP = 2.0
+SUFFICIENT_INCREASE = 1e-4
+# Gain of the latent state, relative to the tolerance of the gradient, at which it has come to rest.
+SETTLED = 0.1
+# Gain above which the latent state is brought nearer before the first step, and how often.
+LARGE_GAIN = 1.0
+FIRST_REFRESHES = 4
+# Halvings and interpolations before a direction is given up.
+LINE_SEARCH_TRIES = 12
+
+
+class Status(Enum):
+    """How a fit ended; the value is a sentence for the person who ran it."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "stopped at max_iter before converging; raise max_iter or loosen tol"
+    STALLED = (
+        "no step improves the objective any further although its gradient is above tol; "
+        "the optimum is found to rounding error, or the kernel's bounds are too tight"
+    )
+    FAILED = (
+        "the objective could not be evaluated at the start; "
+        "check the scale of the data, the kernel's bounds and duplicated inputs"
+    )
+
+    @property
+    def message(self) -> str:
+        """The sentence."""
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Generic[C]):
+    """An objective at one point: value, gradient, and the state to go on with from there.
+
+    The value holds for the updated state, the gradient for the one that came in; ``gain`` is what
+    the update added to the value, zero if nothing is carried. Going on from ``carry`` may be bold;
+    ``fallback``, if there is one, is the careful alternative after a step that failed.
+    """
+
+    value: float
+    gradient: FloatArray
+    carry: C
+    gain: float = 0.0
+    fallback: C | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum(Generic[C]):
+    """Where the ascent ended. ``trace`` holds the value at every accepted point."""
+
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+    carry: C
+    status: Status
+    n_iter: int
+    n_evaluations: int
+    trace: tuple[float, ...]
+
+
+Objective = Callable[[FloatArray, C], Evaluation[C]]
+Callback = Callable[[int, float], None]
+
+
+@dataclass
+class _Ascent(Generic[C]):
+    """The running state: a point, and a positive definite model of the negative Hessian."""
+
+    objective: Objective[C]
+    lower: FloatArray
+    upper: FloatArray
+    x: FloatArray
+    here: Evaluation[C]
+    hessian: FloatArray | None = None
+    n_evaluations: int = 1
+    trace: list[float] = field(default_factory=list)
+
+    def advance(self, tol: float) -> Status | None:
+        """One iteration, or the status to end with."""
+        flat = self.gradient_norm() <= tol
+        if not flat and self.step():
+            return None
+        if self.here.gain > SETTLED * tol:
+            # The parameters are where they should be for the latent state that was; let it catch up.
+            return None if self.refresh() else Status.STALLED
+        return Status.CONVERGED if flat else Status.STALLED
+
+    def settle(self) -> None:
+        """Let the latent state come near the start before any curvature is learned from gradients."""
+        for _ in range(FIRST_REFRESHES):
+            if self.here.gain <= LARGE_GAIN or not self.refresh():
+                return
+            self.trace.append(self.here.value)
+
+    def refresh(self) -> bool:
+        """Evaluate again at the same point, with the state it led to."""
+        again = self.try_point(self.x, careful=True)
+        if again is None or again.value < self.here.value:
+            return False
+        self.here = again
+        return True
+
+    def step(self) -> bool:
+        """Take one step uphill; False if there is none."""
+        direction, length = self.direction(), 1.0
+        for attempt in range(LINE_SEARCH_TRIES):
+            target = np.clip(self.x + length * direction, self.lower, self.upper)
+            step = target - self.x
+            if not step.any():
+                return False
+            there = self.try_point(target, careful=attempt > 0)
+            slope = float(self.here.gradient @ step)
+            if there is None:
+                length *= 0.25
+            elif there.value >= self.here.value + SUFFICIENT_INCREASE * max(slope, 0.0):
+                self.learn(step, self.here.gradient - there.gradient)
+                self.x, self.here = target, there
+                return True
+            else:
+                length *= _interpolate(self.here.value, slope, there.value)
+        return False
+
+    def free(self) -> BoolArray:
+        """Parameters that are not held at a bound by the gradient."""
+        g = self.here.gradient
+        return ~(((self.x <= self.lower) & (g < 0.0)) | ((self.x >= self.upper) & (g > 0.0)))
+
+    def gradient_norm(self) -> float:
+        """Largest entry of the gradient among the free parameters."""
+        return float(np.abs(np.where(self.free(), self.here.gradient, 0.0)).max(initial=0.0))
+
+    def direction(self) -> FloatArray:
+        """The quasi-Newton step among the free parameters, no longer than allowed."""
+        free, g = self.free(), self.here.gradient
+        step = np.zeros_like(g)
+        if self.hessian is None:
+            step[free] = g[free]
+            longest = FIRST_STEP
+        else:
+            step[free] = solve_positive(self.hessian[np.ix_(free, free)], g[free])
+            longest = LONGEST_STEP
+        size = float(np.abs(step).max(initial=0.0))
+        return step * (longest / size) if size > longest or self.hessian is None else step
+
+    def try_point(self, x: FloatArray, *, careful: bool) -> Evaluation[C] | None:
+        """Evaluate, or report a rejected point."""
+        self.n_evaluations += 1
+        fallback = self.here.fallback
+        return _evaluate(self.objective, x, fallback if careful and fallback is not None else self.here.carry)
+
+    def learn(self, step: FloatArray, bend: FloatArray) -> None:
+        """BFGS update of the negative Hessian from a step and the fall of the gradient along it."""
+        curvature = float(step @ bend)
+        if self.hessian is None:
+            scale = curvature / float(step @ step)
+            if scale <= 0.0:
+                scale = float(np.linalg.norm(self.here.gradient)) / FIRST_STEP
+            self.hessian = np.eye(step.size) * scale
+        pushed = self.hessian @ step
+        expected = float(step @ pushed)
+        if curvature < 0.2 * expected:
+            # Powell's damping: the model stays positive definite where the objective is not concave.
+            share = 0.8 * expected / (expected - curvature)
+            bend = share * bend + (1.0 - share) * pushed
+            curvature = float(step @ bend)
+        self.hessian = self.hessian + np.outer(bend, bend) / curvature - np.outer(pushed, pushed) / expected
+
+    def result(self, status: Status) -> Optimum[C]:
+        """The state as it is now."""
+        here, trace = self.here, tuple(self.trace)
+        n_iter = len(trace) - 1
+        return Optimum(
+            self.x, here.value, here.gradient, here.carry, status, n_iter, self.n_evaluations, trace
+        )
+
+
+def maximise(
+    objective: Objective[C],
+    start: FloatArray,
+    bounds: FloatArray,
+    *,
+    carry: C,
+    max_iter: int = 200,
+    tol: float = 1e-3,
+    callback: Callback | None = None,
+) -> Optimum[C]:
+    """Climb from ``start`` within ``bounds`` until the projected gradient is at most ``tol``.
+
+    ``objective(x, carry)`` returns an :class:`Evaluation` or raises
+    :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
+    a shorter step tried. No accepted step lowers the value.
+    """
+    lower, upper = check_box(bounds, start)
+    x = np.clip(start, lower, upper)
+    here = _evaluate(objective, x, carry)
+    if here is None:
+        return Optimum(x, -np.inf, np.full_like(x, np.nan), carry, Status.FAILED, 0, 1, ())
+    ascent = _Ascent(objective, lower, upper, x, here, trace=[here.value])
+    ascent.settle()
+    status: Status | None = None
+    for iteration in range(1, max_iter + 1):
+        status = ascent.advance(tol)
+        if status is not None:
+            break
+        ascent.trace.append(ascent.here.value)
+        if callback is not None:
+            callback(iteration, ascent.here.value)
+    return ascent.result(status or Status.MAX_ITER)
+
+
+def best_of(optima: Iterable[Optimum[C]]) -> Optimum[C]:
+    """The optimum with the highest value: restarts are ranked by what they maximise."""
+    return max(optima, key=lambda optimum: optimum.value)
+
+
+def check_box(bounds: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends, or a ``ValueError`` that says what is wrong with them."""
+    box = np.asarray(bounds, dtype=np.float64)
+    if box.shape != (start.size, 2):
+        raise ValueError(
+            f"bounds must have shape ({start.size}, 2), one pair for each parameter; got {box.shape}"
+        )
+    if not np.all(box[:, 0] <= box[:, 1]):
+        raise ValueError("bounds must have low <= high in every row; also NaN is not a bound")
+    return box[:, 0], box[:, 1]
+
+
+def _evaluate(objective: Objective[C], x: FloatArray, carry: C) -> Evaluation[C] | None:
+    try:
+        evaluation = objective(x, carry)
+    except NotPositiveDefiniteError:
+        return None
+    finite = np.isfinite(evaluation.value) and np.isfinite(evaluation.gradient).all()
+    return evaluation if finite else None
+
+
+def _interpolate(value: float, slope: float, reached: float) -> float:
+    """Where the parabola through value and slope here and the value there has its top, within reason."""
+    drop = value + slope - reached
+    return float(np.clip(0.5 * slope / drop, 0.1, 0.5)) if drop > 0.0 else 0.5

@@ -1,0 +1,1 @@
+"""Plain reference implementations that the tests compare the library with."""

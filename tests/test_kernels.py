@@ -1,0 +1,178 @@
+"""One contract for every kernel: a new one is tested by adding it to the list."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process import kernels as sk
+
+from sturdygp.kernels import (
+    Constant,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    RationalQuadratic,
+    SklearnKernel,
+    SquaredExponential,
+    as_kernel,
+)
+from sturdygp.kernels import stationary as stationary_module
+
+ARD = (0.7, 1.9, 1.2)
+ISOTROPIC = [SquaredExponential(1.3, 2.0), Matern32(0.8), Periodic(0.9, 1.7), Linear(0.6)]
+STATIONARY = [kernel(ARD, 1.7) for kernel in (SquaredExponential, Matern12, Matern32, Matern52)]
+LEAVES = [
+    *ISOTROPIC,
+    *STATIONARY,
+    RationalQuadratic(ARD, 0.5, alpha=0.8),
+    Periodic(ARD, 2.3, 0.4),
+    Linear(ARD),
+    Constant(2.5),
+    SquaredExponential(ARD, variance_bounds="fixed"),
+]
+COMPOSITES = [
+    SquaredExponential(ARD) + Linear(0.3),
+    Matern52(ARD) * Periodic(1.1, 2.0),
+    2.0 * Matern12(1.5) * SquaredExponential(ARD) + 0.5,
+    1.5 + Constant(0.2) * Linear(ARD),
+]
+ADAPTED = [
+    SklearnKernel(sk.RBF(ARD)),
+    SklearnKernel(2.0 * sk.Matern(1.4, nu=1.5) + sk.WhiteKernel(0.1)),
+    SklearnKernel(sk.RationalQuadratic(1.2, 0.7) * sk.DotProduct(0.4)),
+    SklearnKernel(sk.Matern(1.1, nu=2.5) ** 2),
+    SquaredExponential(ARD) * sk.RBF(2.0) + sk.ConstantKernel(0.5, "fixed"),
+]
+KERNELS = [*LEAVES, *COMPOSITES, *ADAPTED]
+
+
+@pytest.fixture(params=KERNELS, ids=repr)
+def kernel(request):
+    return request.param
+
+
+@pytest.fixture
+def points():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(9, 3)), rng.normal(size=(5, 3)), rng
+
+
+def central_difference(kernel, X, Z, cotangent, step=1e-6):
+    theta, derivatives = kernel.theta, []
+    for direction in np.eye(theta.size):
+        up, down = (kernel.with_theta(theta + sign * step * direction)(X, Z) for sign in (1, -1))
+        derivatives.append(np.vdot(cotangent, up - down) / (2 * step))
+    return np.array(derivatives)
+
+
+def test_values_are_symmetric_and_positive_semidefinite(kernel, points):
+    K = kernel(points[0])
+    np.testing.assert_allclose(K, K.T, rtol=1e-14, atol=1e-14)
+    assert np.linalg.eigvalsh(K).min() > -1e-10 * np.trace(K)
+
+
+def test_diagonal_and_cross_values_are_those_of_the_matrix(kernel, points):
+    X, Z, _ = points
+    np.testing.assert_allclose(kernel.diag(X), kernel(X).diagonal(), rtol=1e-12)
+    joint = kernel(np.vstack([X, Z]))
+    np.testing.assert_allclose(kernel(X, Z), joint[:9, 9:], rtol=1e-9, atol=1e-12)
+
+
+def test_parameters_make_the_round_trip(kernel):
+    theta = kernel.theta + 0.1
+    again = kernel.with_theta(theta)
+    np.testing.assert_allclose(again.theta, theta, rtol=1e-12, atol=1e-12)
+    assert len(kernel.parameter_names) == theta.size == len(kernel.bounds)
+    assert type(again) is type(kernel)
+    with pytest.raises(ValueError, match="theta must have shape"):
+        kernel.with_theta(np.zeros(theta.size + 1))
+
+
+@pytest.mark.parametrize("square", [True, False])
+def test_pullback_equals_central_differences(kernel, points, square):
+    X, Z, rng = points
+    Z = None if square else Z
+    G = rng.normal(size=(9, 9 if square else 5))
+    expected = central_difference(kernel, X, Z, G)
+    np.testing.assert_allclose(kernel.pullback(X, Z, G), expected, rtol=1e-6, atol=1e-7)
+    linear = kernel.linearise(X, Z)
+    np.testing.assert_allclose(linear.value, kernel(X, Z), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (SquaredExponential(ARD), sk.RBF(ARD)),
+        (Matern12(ARD), sk.Matern(ARD, nu=0.5)),
+        (Matern32(ARD), sk.Matern(ARD, nu=1.5)),
+        (Matern52(ARD), sk.Matern(ARD, nu=2.5)),
+        (RationalQuadratic(1.3, alpha=0.6), sk.RationalQuadratic(1.3, 0.6)),
+        (Linear() + 0.25, sk.DotProduct(0.5)),
+    ],
+    ids=str,
+)
+def test_values_agree_with_scikit_learn(ours, theirs, points):
+    X, Z, _ = points
+    np.testing.assert_allclose(ours(X), theirs(X), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(ours(X, Z), theirs(X, Z), rtol=1e-10, atol=1e-13)
+
+
+def test_periodic_agrees_with_scikit_learn_in_one_dimension(points):
+    X, Z = points[0][:, :1], points[1][:, :1]
+    np.testing.assert_allclose(Periodic(0.8, 1.6)(X, Z), sk.ExpSineSquared(0.8, 1.6)(X, Z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [*LEAVES, ADAPTED[1]], ids=repr)
+def test_blocks_of_rows_change_nothing(kernel, monkeypatch):
+    rng = np.random.default_rng(5)
+    X, G = rng.normal(size=(300, 3)), rng.normal(size=(300, 300))
+    values, slopes = kernel(X), kernel.pullback(X, None, G)
+    monkeypatch.setattr(stationary_module, "BLOCK_ENTRIES", 300 * 37)
+    np.testing.assert_allclose(kernel(X), values, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(kernel.pullback(X, None, G), slopes, rtol=1e-9, atol=1e-9)
+
+
+@given(
+    scale=st.floats(1e-8, 1e8),
+    offset=st.floats(-1e3, 1e3),
+    d=st.sampled_from([1, 2, 30]),
+    n=st.integers(1, 6),
+    kernel=st.sampled_from([SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic]),
+)
+@settings(deadline=None, max_examples=60)
+def test_shift_and_scale_of_the_inputs_do_not_matter(scale, offset, d, n, kernel):
+    X = np.random.default_rng(n * d).normal(size=(n, d))
+    X[:, -1] = X[0, -1]
+    plain = kernel(np.ones(d))(X)
+    moved = kernel(np.full(d, scale))(scale * (X + offset))
+    np.testing.assert_allclose(moved, plain, rtol=1e-6, atol=1e-9)
+
+
+def test_distant_points_keep_their_neighbourhood():
+    """|u|^2 + |v|^2 - 2 u'v has no correct digit here; the distances must."""
+    X = np.array([[0.0], [1e-3], [1e9]])
+    np.testing.assert_allclose(SquaredExponential(1e-3)(X)[0, 1], np.exp(-0.5), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SquaredExponential(-1.0), "length_scale must be positive"),
+        (lambda: SquaredExponential(variance=np.nan), "variance must be positive"),
+        (lambda: SquaredExponential("wide"), "length_scale must be a positive number"),
+        (lambda: SquaredExponential(()), "length_scale must be positive"),
+        (lambda: Matern32(length_scale_bounds=(-1.0, 2.0)), "0 < low <= high"),
+        (lambda: Matern32(length_scale_bounds=(3.0, 2.0)), "0 < low <= high"),
+        (lambda: Matern32((1.0, 2.0), length_scale_bounds=((1.0, 2.0),) * 3), "one pair or 2 pairs"),
+        (lambda: Matern32(variance_bounds="free"), 'pair (low, high) or "fixed"'),
+        (lambda: SquaredExponential((1.0, 2.0))(np.zeros((3, 4))), "2 entries but X has 4 columns"),
+        (lambda: as_kernel("rbf"), "expected a sturdygp kernel"),
+        (lambda: SquaredExponential() + "noise", "expected a sturdygp kernel"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message):
+    with pytest.raises(ValueError) as error:
+        make()
+    assert message in str(error.value)

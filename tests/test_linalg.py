@@ -1,0 +1,56 @@
+"""The jitter policy and the small solves; the rest of linalg is tested through the posterior."""
+
+import numpy as np
+import pytest
+
+from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.linalg import cholesky, jittered_cholesky, solve_positive
+
+
+@pytest.fixture
+def matrix():
+    A = np.random.default_rng(0).normal(size=(6, 6))
+    return A @ A.T + np.eye(6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_factor_solves_and_inverse(matrix, order):
+    A = np.array(matrix, order=order)
+    factor = cholesky(A)
+    np.testing.assert_array_equal(A, matrix)
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, matrix, rtol=1e-13)
+    assert factor.log_det == pytest.approx(np.linalg.slogdet(matrix)[1])
+    for b in (
+        np.arange(6.0),
+        np.arange(18.0).reshape(6, 3),
+        np.asfortranarray(np.arange(18.0).reshape(6, 3)),
+    ):
+        np.testing.assert_allclose(factor.solve(b), np.linalg.solve(matrix, b), rtol=1e-11)
+        np.testing.assert_allclose(factor.lower @ factor.half_solve(b), b, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(
+        factor.inverse_triangle(), np.tril(np.linalg.inv(matrix)), rtol=1e-11, atol=1e-14
+    )
+    np.testing.assert_allclose(solve_positive(matrix, np.ones(6)), np.linalg.solve(matrix, np.ones(6)))
+
+
+def test_in_place_factorisation_reuses_the_memory(matrix):
+    A = matrix.copy()
+    assert np.shares_memory(cholesky(A, overwrite=True).lower, A)
+
+
+@pytest.mark.parametrize("bad", [-np.eye(3), np.full((3, 3), np.nan), np.diag([1.0, 1.0, -1e-20])])
+def test_indefinite_matrices_are_refused(bad):
+    with pytest.raises(NotPositiveDefiniteError):
+        cholesky(bad)
+
+
+def test_jitter_is_only_added_where_needed_and_reported(matrix):
+    assert jittered_cholesky(matrix).jitter == 0.0
+    singular = np.ones((5, 5))
+    factor = jittered_cholesky(singular)
+    assert 0.0 <= factor.jitter <= 1e-8
+    np.testing.assert_allclose(
+        factor.lower @ factor.lower.T, singular + factor.jitter * np.eye(5), atol=1e-12
+    )
+    with pytest.raises(NotPositiveDefiniteError, match="indefinite even with"):
+        jittered_cholesky(-matrix)
