@@ -165,7 +165,7 @@ class SiteFactor:
             gain = np.square(K @ self.W).sum(axis=1)
             v += gain
             shrinkage -= self.precision * gain
-        return v, shrinkage
+        return np.maximum(v, 0.0), shrinkage
 
     def cotangent(self, inverse: FloatArray, alpha: FloatArray) -> FloatArray:
         """A matrix ``G`` with ``G + G' = alpha alpha' - R``, written over the triangle of ``B^-1``.

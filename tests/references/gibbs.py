@@ -22,7 +22,8 @@ class Draws:
 def square_root(K: Array) -> Array:
     """A matrix whose product with its own transpose is K, which may be singular."""
     values, vectors = np.linalg.eigh(K)
-    return vectors * np.sqrt(np.clip(values, 0.0, None))
+    root: Array = vectors * np.sqrt(np.clip(values, 0.0, None))
+    return root
 
 
 def draw_f(K: Array, root: Array, y: Array, m: float, precision: Array, rng: np.random.Generator) -> Array:
@@ -31,7 +32,7 @@ def draw_f(K: Array, root: Array, y: Array, m: float, precision: Array, rng: np.
     prior = m + root @ rng.standard_normal(n)
     L = np.linalg.cholesky(np.eye(n) + scale[:, None] * K * scale[None, :])
     residual = scale * (y - prior) - rng.standard_normal(n)
-    return prior + K @ (scale * cho_solve((L, True), residual))
+    return np.asarray(prior + K @ (scale * cho_solve((L, True), residual)))
 
 
 def nominal_probability(r: Array, *, noise: float, a: float, b: float, theta: float) -> Array:
@@ -40,7 +41,7 @@ def nominal_probability(r: Array, *, noise: float, a: float, b: float, theta: fl
     log_gauss = -0.5 * (np.log(2 * np.pi * noise) + r**2 / noise)
     log_student = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(np.pi * dof * scale2)
     log_student = log_student - (dof + 1) / 2 * np.log1p(r**2 / (dof * scale2))
-    return expit(np.log(theta) + log_gauss - np.log(1 - theta) - log_student)
+    return np.asarray(expit(np.log(theta) + log_gauss - np.log(1 - theta) - log_student))
 
 
 def sample(
@@ -75,4 +76,4 @@ def batch_error(draws: npt.NDArray[np.float64 | np.bool_], n_batches: int = 30) 
     length = len(draws) // n_batches
     kept = np.asarray(draws, dtype=np.float64)[len(draws) - length * n_batches :]
     means = kept.reshape(n_batches, length, -1).mean(axis=1)
-    return means.std(axis=0, ddof=1) / np.sqrt(n_batches)
+    return np.asarray(means.std(axis=0, ddof=1) / np.sqrt(n_batches))

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.outputs import FittedOutput, ScaleTargets, Scaling
@@ -22,6 +22,10 @@ from sturdygp.estimators.validation import check_choice, check_targets
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
 from sturdygp.optimise import Status
+
+BLAS = ThreadpoolController()
+# Below this many rows a second BLAS thread costs more than it brings.
+ROWS_FOR_THREADS = 500
 
 
 class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -57,15 +61,18 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         targets = check_targets(y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=columns.shape[1])
-        # Outputs side by side, each with one BLAS thread: more would only get in each other's way.
-        threads = 1 if self.n_jobs not in (None, 1) and columns.shape[1] > 1 else None
-        with threadpool_limits(threads):
+        with BLAS.limit(limits=self._blas_threads(len(inputs), columns.shape[1])):
             self._outputs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._fit_output)(method, inputs, column, index, seeds[index])
                 for index, column in enumerate(columns.T)
             )
         self._store(single=targets.ndim == 1)
         return self
+
+    def _blas_threads(self, n: int, n_outputs: int) -> int | None:
+        """One where outputs run side by side, or matrices are too small to share; else as the user set it."""
+        side_by_side = self.n_jobs not in (None, 1) and n_outputs > 1
+        return 1 if side_by_side or n < ROWS_FOR_THREADS else None
 
     def _fit_output(
         self, method: Method, X: FloatArray, y: FloatArray, index: int, seed: int

@@ -14,7 +14,9 @@ def check_targets(y: ArrayLike, X: FloatArray) -> FloatArray:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     y = np.asarray(
-        check_array(y, ensure_2d=False, ensure_all_finite="allow-nan", dtype=np.float64, input_name="y")
+        check_array(
+            y, ensure_2d=False, allow_nd=True, ensure_all_finite="allow-nan", dtype=np.float64, input_name="y"
+        )
     )
     if y.ndim > 2:
         raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}")

@@ -103,6 +103,15 @@ def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipli
     return Multipliers(omega, w, np.logaddexp(spike, slab) + w * half, rate)
 
 
+def least_rate(prior: AsorPrior) -> float:
+    """The rate below which a slab would trust readings more than nominal ones.
+
+    Without it the bound has no maximum: readings that the function interpolates drive the rate to
+    zero and their weights to infinity. With it no weight exceeds one.
+    """
+    return prior.slab_shape + 0.5
+
+
 def update_rate(q: Multipliers, prior: AsorPrior) -> float:
     """The mode of the slab's rate given ``q(I)`` (eq:bj_point_estimate)."""
     slab_mass = float((1.0 - q.nominal).sum())
@@ -140,9 +149,9 @@ class AsorModel:
     def update(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> Multipliers:
         """The optimal ``q(I)``, and a better rate, for these moments of the function."""
         R = second_moment(self.y, marginals) * exp(-extra[0])
-        rate = latent.rate
+        rate, least = latent.rate, least_rate(self.prior)
         for _ in range(RATE_UPDATES):
-            rate = update_rate(update_multipliers(R, rate, self.prior), self.prior)
+            rate = max(update_rate(update_multipliers(R, rate, self.prior), self.prior), least)
         return update_multipliers(R, rate, self.prior)
 
 

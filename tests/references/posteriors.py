@@ -1,0 +1,41 @@
+"""The variational and the exact posterior of ASOR-GPR side by side, at fixed hyperparameters."""
+
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from references import gibbs
+from sturdygp.gp import Marginals, condition
+from sturdygp.methods.alternating import Alternation, Trail
+from sturdygp.methods.asor import AsorPrior
+from sturdygp.methods.asor.method import INITIAL_RATE, LOG_NOISE_BOX
+from sturdygp.methods.asor.model import AsorModel, Multipliers
+from sturdygp.methods.base import Problem
+
+E_STEPS = 200
+
+
+def variational_and_exact(
+    p: Problem, noise: float, prior: AsorPrior, *, seed: int, n_samples: int = 8000
+) -> tuple[Marginals, npt.NDArray[np.float64], gibbs.Draws]:
+    """Marginals of q(f) and Omega after many E-steps, and draws from the exact posterior."""
+    model, extra = AsorModel(p.y, prior), np.array([log(noise)])
+    loop = Alternation(model, p.X, LOG_NOISE_BOX)
+    latent = Multipliers.all_nominal(p.y.size, INITIAL_RATE, prior)
+    for _ in range(E_STEPS):
+        latent = loop.evaluate(p.kernel, extra, Trail(latent)).carry.latent
+    posterior = condition(p.kernel, p.X, model.sites(extra, latent))
+    draws = gibbs.sample(
+        p.kernel(p.X),
+        p.y,
+        m=posterior.mean,
+        noise=noise,
+        a=prior.slab_shape,
+        b=latent.rate,
+        theta=prior.nominal_proba,
+        n_samples=n_samples,
+        burn_in=500,
+        rng=np.random.default_rng(seed),
+    )
+    return posterior.marginals(), latent.nominal, draws

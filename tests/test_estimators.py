@@ -1,0 +1,305 @@
+"""One contract for every estimator: a new one is tested by adding it to the list."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.gaussian_process import kernels as sk
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sturdygp import AsorGPRegressor, AsorPrior
+from sturdygp.datasets import make_synthetic
+from sturdygp.kernels import Matern52, SquaredExponential
+from sturdygp.optimise import Status
+
+ESTIMATORS = [AsorGPRegressor()]
+IDS = [type(e).__name__ for e in ESTIMATORS]
+
+
+@pytest.fixture(params=ESTIMATORS, ids=IDS)
+def estimator(request):
+    return clone(request.param)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(60, 40, rate=0.2, seed=4)
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        # The checks fit random numbers; whether such a fit converges is not their subject.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def outcome(model, X):
+    mean, std = model.predict(X, return_std=True)
+    return mean, std
+
+
+def assert_same(a, b, X, scale=1.0, shift=0.0, rtol=2e-3):
+    """Two fits predict the same up to the optimiser's tolerance."""
+    (mean_a, std_a), (mean_b, std_b) = outcome(a, X), outcome(b, X)
+    np.testing.assert_allclose(mean_b, scale * mean_a + shift, atol=rtol * abs(scale))
+    np.testing.assert_allclose(std_b, abs(scale) * std_a, atol=rtol * abs(scale))
+
+
+def test_recovers_the_function_and_finds_the_outliers(estimator, data):
+    model = estimator.fit(data.X, data.y)
+    error = np.sqrt(np.mean((model.predict(data.X_test) - data.f_test) ** 2))
+    assert error < 0.45
+    gross = data.outlier_mask & (np.abs(data.y - data.f) > 3)
+    assert model.outlier_proba_[gross].min() > 0.9
+    assert np.median(model.outlier_proba_[~data.outlier_mask]) < 0.4
+    assert np.all((model.weights_ >= 0) & (model.weights_ <= 1 + 1e-12))
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e6, -3e6), (1e-6, 0.0), (-2.0, 100.0)])
+def test_units_of_the_targets_do_not_matter(estimator, data, scale, shift):
+    y = data.y[:, 0]
+    a = clone(estimator).fit(data.X, y)
+    b = clone(estimator).fit(data.X, scale * y + shift)
+    assert_same(a, b, data.X_test, scale, shift)
+    np.testing.assert_allclose(a.outlier_proba_, b.outlier_proba_, atol=2e-3)
+    assert b.noise_variance_ == pytest.approx(scale**2 * a.noise_variance_, rel=5e-3)
+    assert b.kernel_.variance == pytest.approx(scale**2 * a.kernel_.variance, rel=5e-2)
+    assert b.mean_ == pytest.approx(scale * a.mean_ + shift, rel=1e-2, abs=1e-2 * abs(scale))
+    assert b.bound_ == pytest.approx(a.bound_ - 60 * np.log(abs(scale)), abs=1e-2)
+    np.testing.assert_allclose(b.trace_[-1], b.bound_)
+
+
+def test_order_of_rows_and_columns_does_not_matter(estimator, data):
+    y, order = data.y[:, 1], np.random.default_rng(0).permutation(60)
+    a = clone(estimator).fit(data.X, y)
+    b = clone(estimator).fit(data.X[order], y[order])
+    assert_same(a, b, data.X_test)
+    np.testing.assert_allclose(b.weights_, a.weights_[order], atol=2e-3)
+    c = clone(estimator).fit(data.X[:, ::-1], y)
+    np.testing.assert_allclose(c.predict(data.X_test[:, ::-1]), a.predict(data.X_test), atol=2e-3)
+
+
+def test_units_of_the_inputs_do_not_matter(estimator, data):
+    a = clone(estimator).fit(data.X, data.y[:, 0])
+    b = clone(estimator).fit(1e5 * data.X + 3e6, data.y[:, 0])
+    np.testing.assert_allclose(b.predict(1e5 * data.X_test + 3e6), a.predict(data.X_test), atol=2e-3)
+
+
+def test_a_gross_outlier_has_bounded_influence(estimator, data):
+    y = make_synthetic(60, 40, rate=0.0, seed=4).y[:, 0]
+    moved, missing = y.copy(), y.copy()
+    moved[17], missing[17] = 1e6, np.nan
+    a, b = clone(estimator).fit(data.X, moved), clone(estimator).fit(data.X, missing)
+    # Not equal: the outlier still counts as an observation in the noise variance.
+    np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=5e-2)
+    near = y.copy()
+    near[17] = 1e5
+    c = clone(estimator).fit(data.X, near)
+    np.testing.assert_allclose(a.predict(data.X_test), c.predict(data.X_test), atol=1e-3)
+    assert a.outlier_proba_[17] > 0.999
+
+
+def test_fits_are_deterministic_and_pickle(estimator, data):
+    estimator.set_params(n_starts=9, random_state=3)
+    a = clone(estimator).fit(data.X[:30], data.y[:30, 0])
+    b = clone(estimator).fit(data.X[:30], data.y[:30, 0])
+    np.testing.assert_array_equal(a.predict(data.X_test), b.predict(data.X_test))
+    c = pickle.loads(pickle.dumps(a))
+    for x, z in zip(outcome(a, data.X_test), outcome(c, data.X_test), strict=True):
+        np.testing.assert_array_equal(x, z)
+
+
+def test_missing_targets_equal_dropped_ones_for_each_output(estimator, data):
+    y = data.y.copy()
+    gone = np.random.default_rng(1).uniform(size=y.shape) < 0.3
+    y[gone] = np.nan
+    model = clone(estimator).fit(data.X, y)
+    assert np.isnan(model.weights_[gone]).all()
+    assert np.isfinite(model.outlier_proba_[~gone]).all()
+    assert model.predict(data.X_test).shape == (40, 4)
+    for j in range(4):
+        keep = ~gone[:, j]
+        single = clone(estimator).fit(data.X[keep], y[keep, j])
+        np.testing.assert_allclose(model.predict(data.X_test)[:, j], single.predict(data.X_test), rtol=1e-10)
+        np.testing.assert_allclose(model.weights_[keep, j], single.weights_, rtol=1e-10)
+
+
+def test_several_outputs_have_the_right_shapes_and_values(estimator, data):
+    model = clone(estimator).fit(data.X, data.y[:, :3])
+    X = data.X_test[:7]
+    mean, std = model.predict(X, return_std=True)
+    _, cov = model.predict(X, return_cov=True)
+    assert mean.shape == std.shape == (7, 3)
+    assert cov.shape == (7, 7, 3)
+    np.testing.assert_allclose(np.sqrt(np.einsum("iik->ik", cov)), std, rtol=1e-6)
+    assert model.sample_y(X, 5).shape == (7, 3, 5)
+    assert model.log_predictive_density(X, data.f_test[:7, :3]).shape == (7, 3)
+    assert model.outlier_proba(X, data.f_test[:7, :3]).shape == (7, 3)
+    assert model.weights_.shape == model.outlier_proba_.shape == (60, 3)
+    assert len(model.kernel_) == len(model.status_) == len(model.trace_) == 3
+    for name in ("mean_", "noise_variance_", "bound_", "n_iter_", "n_factorizations_"):
+        assert getattr(model, name).shape == (3,), name
+    single = clone(estimator).fit(data.X, data.y[:, 1])
+    np.testing.assert_allclose(mean[:, 1], single.predict(X), rtol=1e-12)
+    assert single.sample_y(X, 5).shape == (7, 5)
+    column = clone(estimator).fit(data.X, data.y[:, [1]])
+    assert column.predict(X).shape == (7, 1)
+
+
+def test_outputs_in_parallel_give_the_same_answer(estimator, data):
+    a = clone(estimator).fit(data.X, data.y)
+    b = clone(estimator).set_params(n_jobs=2).fit(data.X, data.y)
+    np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=1e-6)
+
+
+def test_noise_and_densities_are_those_of_a_nominal_reading(estimator, data):
+    model = clone(estimator).fit(data.X, data.y[:, 0])
+    X, y = data.X_test[:6], data.f_test[:6, 0]
+    mean, std = model.predict(X, return_std=True)
+    _, noisy = model.predict(X, return_std=True, include_noise=True)
+    np.testing.assert_allclose(noisy**2, std**2 + model.noise_variance_)
+    expected = -0.5 * np.log(2 * np.pi * noisy**2) - 0.5 * ((y - mean) / noisy) ** 2
+    np.testing.assert_allclose(model.log_predictive_density(X, y), expected)
+    draws = model.sample_y(X, 4000, random_state=1, include_noise=True)
+    np.testing.assert_allclose(draws.std(axis=1), noisy, rtol=0.1)
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.1)
+
+
+def test_new_readings_are_judged(estimator, data):
+    model = clone(estimator).fit(data.X, data.y[:, 0])
+    X, y = data.X_test[:5], data.f_test[:5, 0].copy()
+    y[1] += 50.0
+    y[3] = np.nan
+    proba = model.outlier_proba(X, y)
+    assert proba[1] > 0.99
+    assert np.isnan(proba[3])
+    assert proba[[0, 2, 4]].max() < 0.6
+    with pytest.raises(ValueError, match="y has 2 outputs but the model was fitted to 1"):
+        model.outlier_proba(X, np.zeros((5, 2)))
+
+
+def test_works_in_pipelines_searches_and_frames(estimator, data):
+    frame = pd.DataFrame(data.X, columns=["a", "b"])
+    pipe = make_pipeline(StandardScaler(), clone(estimator)).fit(frame, pd.Series(data.y[:, 0]))
+    assert np.isfinite(pipe.score(frame, data.f[:, 0]))
+    scores = cross_val_score(clone(estimator), data.X, data.f[:, 0], cv=3)
+    assert scores.min() > 0.5
+    search = GridSearchCV(clone(estimator), {"init_noise_variance": [0.1, 0.5]}, cv=2)
+    assert search.fit(frame, data.f[:, 0]).best_estimator_.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_any_kernel_works_in_the_units_of_y(estimator, data):
+    y = 100.0 * data.y[:, 0]
+    ours = clone(estimator).set_params(kernel=Matern52((1.0, 1.0), 1e4, variance_bounds=(1.0, 1e8)))
+    ours.fit(data.X, y)
+    assert 1e2 < ours.kernel_.variance < 1e6
+    theirs = clone(estimator).set_params(
+        kernel=sk.ConstantKernel(1e4, (1.0, 1e8)) * sk.Matern((1.0, 1.0), nu=2.5)
+    )
+    theirs.fit(data.X, y)
+    np.testing.assert_allclose(theirs.predict(data.X_test), ours.predict(data.X_test), atol=1.0)
+    fixed = SquaredExponential(1.5, 1e4, length_scale_bounds="fixed", variance_bounds="fixed")
+    held = clone(estimator).set_params(kernel=fixed).fit(data.X, y)
+    assert held.kernel_.variance == pytest.approx(1e4)
+    assert held.kernel_.length_scale == 1.5
+
+
+def test_constant_and_tiny_data_work(estimator):
+    X = np.linspace(0, 1, 12)[:, None]
+    model = clone(estimator).fit(X, np.full(12, 3.0))
+    np.testing.assert_allclose(model.predict([[0.5]]), 3.0, atol=1e-3)
+    two = clone(estimator).fit(X[:2], [0.0, 1.0])
+    assert np.isfinite(two.predict(X)).all()
+    one = clone(estimator).fit(X[:1], [2.0])
+    np.testing.assert_allclose(one.predict(X[:1]), 2.0, atol=1e-6)
+    same = clone(estimator).fit(np.zeros((5, 2)), [1.0, 1.1, 0.9, 1.0, 1.05])
+    assert same.predict(np.zeros((1, 2)))[0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_fit_that_did_not_converge_says_so(estimator, data):
+    estimator.set_params(max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = estimator.fit(data.X, data.y[:, 0])
+    assert model.status_ is Status.MAX_ITER
+    with pytest.warns(ConvergenceWarning, match="output 0, 1: stopped at max_iter"):
+        clone(estimator).fit(data.X, data.y[:, :2])
+
+
+def test_verbosity_prints_progress(estimator, data, capsys):
+    estimator.set_params(verbose=2).fit(data.X, data.y[:, 0])
+    printed = capsys.readouterr().out
+    assert "output 0: iteration 1, bound" in printed
+    assert "output 0: converged after" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scale_targets": "minmax"}, "scale_targets must be one of"),
+        ({"max_iter": 0}, "max_iter must be a positive integer"),
+        ({"max_iter": 2.5}, "max_iter must be a positive integer"),
+        ({"tol": -1.0}, "tol must be a positive number"),
+        ({"n_starts": True}, "n_starts must be a positive integer"),
+        ({"init_noise_variance": "small"}, "init_noise_variance must be a positive number"),
+        ({"kernel": "rbf"}, "expected a sturdygp kernel"),
+        ({"kernel": SquaredExponential((1.0, 1.0, 1.0))}, "3 entries but X has 2 columns"),
+    ],
+)
+def test_bad_arguments_are_refused(estimator, data, arguments, message):
+    with pytest.raises(ValueError) as error:
+        estimator.set_params(**arguments).fit(data.X, data.y[:, 0])
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[1.0], [np.nan]], [1.0, 2.0], "NaN"),
+        ([[1.0], [np.inf]], [1.0, 2.0], "infinity"),
+        ([[1.0], [2.0]], [1.0, np.inf], "infinity"),
+        ([[1.0], [2.0]], [1.0, 2.0, 3.0], "inconsistent numbers of samples"),
+        ([[1.0], [2.0]], [np.nan, np.nan], "output 0 of y has no observed entry"),
+        ([[1.0], [2.0]], np.zeros((2, 1, 1)), "y must have shape"),
+        ([1.0, 2.0], [1.0, 2.0], "Expected 2D array"),
+        (np.empty((0, 1)), [], "0 sample"),
+    ],
+)
+def test_bad_data_are_refused(estimator, X, y, message):
+    with pytest.raises(ValueError) as error:
+        estimator.fit(X, y)
+    assert message in str(error.value)
+
+
+def test_bad_calls_are_refused(estimator, data):
+    with pytest.raises(NotFittedError):
+        estimator.predict(data.X)
+    estimator.fit(data.X, data.y[:, 0])
+    with pytest.raises(ValueError, match="not both"):
+        estimator.predict(data.X, return_std=True, return_cov=True)
+
+
+# ------------------------------------------------------------------------------------ ASOR alone
+
+
+def test_asor_arguments_are_refused(data):
+    with pytest.raises(ValueError, match="solver must be one of"):
+        AsorGPRegressor(solver="newton").fit(data.X, data.y[:, 0])
+    with pytest.raises(ValueError, match="prior must be an AsorPrior"):
+        AsorGPRegressor(prior="vague").fit(data.X, data.y[:, 0])
+
+
+def test_asor_solver_and_prior_reach_the_method(data):
+    X, y = data.X[:20], data.y[:20, 0]
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        gem = AsorGPRegressor(solver="gem", max_iter=2).fit(X, y)
+    assert gem.n_iter_ == 2
+    trusting = AsorGPRegressor(prior=AsorPrior(nominal_proba=0.99)).fit(X, y)
+    assert trusting.outlier_proba_.sum() < AsorGPRegressor().fit(X, y).outlier_proba_.sum()
