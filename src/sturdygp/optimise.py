@@ -24,6 +24,9 @@ C = TypeVar("C")
 FIRST_STEP = 0.5
 LONGEST_STEP = 2.0
 SUFFICIENT_INCREASE = 1e-4
+# Relative rounding error of an objective, and the fall of the slope that counts as progress within it.
+ROUNDING = 1e-8
+SLOPE_FALL = 0.9
 # Gain of the latent state, relative to the tolerance of the gradient, at which it has come to rest.
 SETTLED = 0.1
 # Gain above which the latent state is brought nearer before the first step, and how often.
@@ -137,13 +140,24 @@ class _Ascent(Generic[C]):
             slope = float(self.here.gradient @ step)
             if there is None:
                 length *= 0.25
-            elif there.value >= self.here.value + SUFFICIENT_INCREASE * max(slope, 0.0):
+            elif self.acceptable(there, step, slope):
                 self.learn(step, self.here.gradient - there.gradient)
                 self.x, self.here = target, there
                 return True
             else:
                 length *= _interpolate(self.here.value, slope, there.value)
         return False
+
+    def acceptable(self, there: Evaluation[C], step: FloatArray, slope: float) -> bool:
+        """A sufficient increase; or, where the value is flat to rounding, a sufficient fall of the slope.
+
+        The second is the approximate Wolfe condition of Hager and Zhang (2005): near an optimum
+        of an ill-conditioned problem gradients can still be trusted when differences cannot.
+        """
+        if there.value >= self.here.value + SUFFICIENT_INCREASE * max(slope, 0.0):
+            return True
+        flat = there.value >= self.here.value - ROUNDING * max(1.0, abs(self.here.value))
+        return flat and abs(float(there.gradient @ step)) <= SLOPE_FALL * slope
 
     def free(self) -> BoolArray:
         """Parameters that are not held at a bound by the gradient."""
@@ -158,13 +172,16 @@ class _Ascent(Generic[C]):
         """The quasi-Newton step among the free parameters, no longer than allowed."""
         free, g = self.free(), self.here.gradient
         step = np.zeros_like(g)
+        if self.hessian is not None:
+            try:
+                step[free] = solve_positive(self.hessian[np.ix_(free, free)], g[free])
+            except NotPositiveDefiniteError:
+                # Rounding errors have spoiled the model: start it anew.
+                self.hessian = None
         if self.hessian is None:
             step[free] = g[free]
-            longest = FIRST_STEP
-        else:
-            step[free] = solve_positive(self.hessian[np.ix_(free, free)], g[free])
-            longest = LONGEST_STEP
         size = float(np.abs(step).max(initial=0.0))
+        longest = FIRST_STEP if self.hessian is None else LONGEST_STEP
         return step * (longest / size) if size > longest or self.hessian is None else step
 
     def try_point(self, x: FloatArray, *, careful: bool) -> Evaluation[C] | None:
@@ -213,7 +230,7 @@ def maximise(
 
     ``objective(x, carry)`` returns an :class:`Evaluation` or raises
     :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
-    a shorter step tried. No accepted step lowers the value.
+    a shorter step tried. No accepted step lowers the value by more than rounding.
     """
     lower, upper = check_box(bounds, start)
     x = np.clip(start, lower, upper)

@@ -9,9 +9,9 @@ from references import gibbs
 from sturdygp.gp import Marginals, condition
 from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.asor import AsorPrior
-from sturdygp.methods.asor.method import INITIAL_RATE, LOG_NOISE_BOX
+from sturdygp.methods.asor.method import INITIAL_RATE
 from sturdygp.methods.asor.model import AsorModel, Multipliers
-from sturdygp.methods.base import Problem
+from sturdygp.methods.base import LOG_NOISE_BOX, Problem
 
 E_STEPS = 200
 

@@ -2,5 +2,17 @@
 
 import sturdygp.estimators.interop  # noqa: F401  registers the conversion of kernels
 from sturdygp.estimators.asor import AsorGPRegressor
+from sturdygp.estimators.mixture import MixtureGPRegressor
+from sturdygp.estimators.oracle import OracleGPRegressor
+from sturdygp.estimators.rcgp import RCGPRegressor
+from sturdygp.estimators.standard import StandardGPRegressor
+from sturdygp.estimators.student_t import StudentTGPRegressor
 
-__all__ = ["AsorGPRegressor"]
+__all__ = [
+    "AsorGPRegressor",
+    "MixtureGPRegressor",
+    "OracleGPRegressor",
+    "RCGPRegressor",
+    "StandardGPRegressor",
+    "StudentTGPRegressor",
+]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.outputs import ScaleTargets
-from sturdygp.estimators.validation import check_choice, check_positive
+from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.asor import Asor, AsorPrior
 from sturdygp.methods.asor.method import Solver
 
 
-class AsorGPRegressor(BaseGPRegressor):
+class AsorGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression with a learned precision multiplier for each reading (ASOR-GPR).
 
     A reading is nominal, or its precision is multiplied by a Gamma variable whose rate is learned.
@@ -88,31 +88,22 @@ class AsorGPRegressor(BaseGPRegressor):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.kernel = kernel
+        super().__init__(
+            kernel=kernel,
+            init_noise_variance=init_noise_variance,
+            scale_targets=scale_targets,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
         self.solver = solver
         self.prior = prior
-        self.init_noise_variance = init_noise_variance
-        self.scale_targets = scale_targets
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _method(self) -> Asor:
         check_choice("solver", self.solver, ("collapsed", "gem"))
-        check_positive("init_noise_variance", self.init_noise_variance)
-        check_positive("n_starts", self.n_starts, integer=True)
-        check_positive("max_iter", self.max_iter, integer=True)
-        check_positive("tol", self.tol)
         if self.prior is not None and not isinstance(self.prior, AsorPrior):
             raise ValueError(f"prior must be an AsorPrior or None, got {self.prior!r}")
-        return Asor(
-            prior=self.prior or AsorPrior(),
-            solver=self.solver,
-            noise_variance=self.init_noise_variance,
-            n_starts=self.n_starts,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        return Asor(prior=self.prior or AsorPrior(), solver=self.solver, **self._common())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
-from sturdygp.estimators.outputs import FittedOutput, ScaleTargets, Scaling
-from sturdygp.estimators.validation import check_choice, check_targets
+from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
+from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.kernels.base import as_kernel
-from sturdygp.methods.base import Method, Problem, default_kernel
+from sturdygp.methods.base import Fit, Method, Problem, default_kernel
 from sturdygp.optimise import Status
 
 BLAS = ThreadpoolController()
@@ -28,18 +28,57 @@ BLAS = ThreadpoolController()
 ROWS_FOR_THREADS = 500
 
 
+class Common(TypedDict):
+    """Arguments that every method takes."""
+
+    noise_variance: float
+    n_starts: int
+    max_iter: int
+    tol: float
+
+
 class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Fits each output independently and speaks the units of y; a subclass chooses the method."""
 
-    kernel: object
-    scale_targets: ScaleTargets
-    random_state: object
-    n_jobs: int | None
-    verbose: int
+    def __init__(
+        self,
+        *,
+        kernel: object = None,
+        init_noise_variance: float = 0.5,
+        scale_targets: ScaleTargets = "robust",
+        n_starts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.init_noise_variance = init_noise_variance
+        self.scale_targets: ScaleTargets = scale_targets
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @abstractmethod
     def _method(self) -> Method:
         """The method that the constructor's arguments describe; refuses bad ones."""
+
+    def _common(self) -> Common:
+        """The checked arguments that every method takes."""
+        check_positive("init_noise_variance", self.init_noise_variance)
+        check_positive("n_starts", self.n_starts, integer=True)
+        check_positive("max_iter", self.max_iter, integer=True)
+        check_positive("tol", self.tol)
+        return {
+            "noise_variance": self.init_noise_variance,
+            "n_starts": self.n_starts,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+        }
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the model.
@@ -56,6 +95,10 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self
         """
         method = self._method()
+        return self._fit(X, y, lambda _: method)
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, method_for: Callable[[OutputData], Method]) -> Self:
+        """Fit each output with the method that its data ask for."""
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
         inputs = np.asarray(validate_data(self, X, dtype=np.float64))
         targets = check_targets(y, inputs)
@@ -63,7 +106,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=columns.shape[1])
         with BLAS.limit(limits=self._blas_threads(len(inputs), columns.shape[1])):
             self._outputs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._fit_output)(method, inputs, column, index, seeds[index])
+                delayed(self._fit_output)(method_for, inputs, column, index, seeds[index])
                 for index, column in enumerate(columns.T)
             )
         self._store(single=targets.ndim == 1)
@@ -75,23 +118,26 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return 1 if side_by_side or n < ROWS_FOR_THREADS else None
 
     def _fit_output(
-        self, method: Method, X: FloatArray, y: FloatArray, index: int, seed: int
+        self,
+        method_for: Callable[[OutputData], Method],
+        X: FloatArray,
+        y: FloatArray,
+        index: int,
+        seed: int,
     ) -> FittedOutput:
         observed = ~np.isnan(y)
         if not observed.any():
             raise ValueError(f"output {index} of y has no observed entry; drop it")
-        scaling = Scaling.of(y[observed], self.scale_targets)
-        rows = X[observed]
+        data = OutputData(index, observed, Scaling.of(y[observed], self.scale_targets))
+        rows, scaling = X[observed], data.scaling
         kernel = (
             default_kernel(rows) if self.kernel is None else as_kernel(self.kernel).scaled(scaling.scale**-2)
         )
         callback = progress_printer(index) if self.verbose > 1 else None
         problem = Problem(rows, scaling.forward(y[observed]), kernel, np.random.default_rng(seed), callback)
-        fit = method.fit(problem)
+        fit = method_for(data).fit(problem)
         if self.verbose:
-            print(
-                f"output {index}: {fit.status.message} after {fit.n_iter} iterations, bound {fit.bound:.6g}"
-            )
+            print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
         return FittedOutput(observed, scaling, fit)
 
     def _store(self, *, single: bool) -> None:
@@ -104,22 +150,19 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         def numbers(values: list[Any]) -> Any:
             return values[0] if single else np.array(values)
 
-        def columns(values: list[FloatArray]) -> FloatArray:
-            return values[0] if single else np.column_stack(values)
-
         self.kernel_ = collect([o.fit.posterior.kernel.scaled(o.scaling.scale**2) for o in outputs])
         self.mean_ = numbers([o.scaling.centre + o.scaling.scale * o.fit.posterior.mean for o in outputs])
         self.noise_variance_ = numbers([o.scaling.scale**2 * o.fit.noise_variance for o in outputs])
         self.bound_ = numbers([float(o.trace()[-1]) for o in outputs])
-        self.weights_ = columns([o.spread(o.fit.weights) for o in outputs])
-        self.outlier_proba_ = columns([o.spread(o.fit.outlier_proba) for o in outputs])
+        self._single = single
+        self.weights_ = self._stack([o.spread(o.fit.weights) for o in outputs])
         self.status_ = collect([o.fit.status for o in outputs])
         self.at_bounds_ = collect([o.fit.at_bounds for o in outputs])
         self.n_iter_ = numbers([o.fit.n_iter for o in outputs])
         self.n_factorizations_ = numbers([o.fit.n_factorizations for o in outputs])
         self.trace_ = collect([o.trace()[:-1] for o in outputs])
-        self._single = single
-        warn_if_not_converged([o.fit.status for o in outputs])
+        self.note_ = collect([o.fit.note for o in outputs])
+        warn_if_not_converged([o.fit for o in outputs])
 
     def predict(
         self,
@@ -181,11 +224,6 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             densities.append(-0.5 * (np.log(2.0 * np.pi * p.variance) + (column - p.mean) ** 2 / p.variance))
         return self._stack(densities)
 
-    def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
-        X, columns = self._check_readings(X, y)
-        return self._stack([o.outlier_proba(X, c) for o, c in zip(self._outputs, columns.T, strict=True)])
-
     def _stack(self, values: list[FloatArray]) -> FloatArray:
         return values[0] if self._single else np.stack(values, axis=-1)
 
@@ -203,6 +241,23 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return X, columns
 
 
+class FlaggingGPRegressor(BaseGPRegressor):
+    """A regressor whose method tells outliers from nominal readings."""
+
+    def _store(self, *, single: bool) -> None:
+        super()._store(single=single)
+        flags = [o.spread(o.fit.outlier_proba) for o in self._outputs if o.fit.outlier_proba is not None]
+        self.outlier_proba_ = self._stack(flags)
+
+    def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
+        X, columns = self._check_readings(X, y)
+        pairs = zip(self._outputs, columns.T, strict=True)
+        return self._stack(
+            [o.outlier_proba(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]
+        )
+
+
 def progress_printer(index: int) -> Callable[[int, float], None]:
     """Prints the bound at every iteration of one output."""
 
@@ -212,9 +267,14 @@ def progress_printer(index: int) -> Callable[[int, float], None]:
     return show
 
 
-def warn_if_not_converged(statuses: list[Status]) -> None:
-    """One warning that names the outputs whose fit did not converge."""
-    for status in dict.fromkeys(s for s in statuses if s is not Status.CONVERGED):
-        which = [str(i) for i, s in enumerate(statuses) if s is status]
-        where = f"output {', '.join(which)}: " if len(statuses) > 1 else ""
-        warnings.warn(f"{where}{status.message}", ConvergenceWarning, stacklevel=4)
+def warn_if_not_converged(fits: list[Fit]) -> None:
+    """One warning for each reason, naming the outputs whose fit did not converge or fell back."""
+    reasons: dict[str, list[str]] = {}
+    for index, fit in enumerate(fits):
+        if fit.status is not Status.CONVERGED:
+            reasons.setdefault(fit.status.message, []).append(str(index))
+        if fit.note:
+            reasons.setdefault(fit.note, []).append(str(index))
+    for reason, which in reasons.items():
+        where = f"output {', '.join(which)}: " if len(fits) > 1 else ""
+        warnings.warn(f"{where}{reason}", ConvergenceWarning, stacklevel=5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.methods.base import Fit
+from sturdygp.methods.base import Fit, OutlierModel
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
@@ -44,6 +44,15 @@ class Scaling:
 
 
 @dataclass(frozen=True, eq=False)
+class OutputData:
+    """What is known of an output before it is fitted: its column, observed rows and scaling."""
+
+    index: int
+    observed: BoolArray
+    scaling: Scaling
+
+
+@dataclass(frozen=True, eq=False)
 class FittedOutput:
     """One output: where it was observed, how it was scaled, what was found."""
 
@@ -60,7 +69,8 @@ class FittedOutput:
     def trace(self) -> FloatArray:
         """The bound after each iteration, a log density in the units of y."""
         values = np.array([*self.fit.trace, self.fit.bound])
-        return values - float(self.observed.sum() * np.log(self.scaling.scale))
+        count = self.fit.n_densities
+        return values - (self.observed.sum() if count is None else count) * float(np.log(self.scaling.scale))
 
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
         """Means and variances, of the function or of nominal readings."""
@@ -82,11 +92,10 @@ class FittedOutput:
             draws = draws + np.sqrt(self.fit.noise_variance) * rng.standard_normal(draws.shape)
         return self.scaling.centre + self.scaling.scale * draws
 
-    def outlier_proba(self, X: FloatArray, y: FloatArray) -> FloatArray:
+    def outlier_proba(self, X: FloatArray, y: FloatArray, model: OutlierModel) -> FloatArray:
         """Probability that new readings are outliers; NaN where there is none."""
         proba, given = np.full(y.shape, np.nan), ~np.isnan(y)
         if given.any():
             latent = self.fit.posterior.predict(X[given])
-            scaled = self.scaling.forward(y[given])
-            proba[given] = self.fit.outlier_model.outlier_proba(scaled, latent.mean, latent.variance)
+            proba[given] = model.outlier_proba(self.scaling.forward(y[given]), latent.mean, latent.variance)
         return proba

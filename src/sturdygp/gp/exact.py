@@ -28,6 +28,15 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
+class LeaveOneOutGradient:
+    """Derivatives with respect to kernel parameters, site targets and site variances ``1 / precision``."""
+
+    kernel: FloatArray
+    target: FloatArray
+    noise: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class ExactPosterior(Posterior):
     """Built by :func:`condition`. ``alpha = R (target - mean)`` with ``R = (K + T^-1)^-1``."""
 
@@ -53,11 +62,26 @@ class ExactPosterior(Posterior):
         """The posterior of the function at each training input."""
         return self._evaluation.marginals
 
-    def leave_one_out(self) -> Marginals:
-        """The same without the site at that input; kernel and mean are not fitted again."""
+    def leave_one_out(self, share: float = 1.0) -> Marginals:
+        """The same without the site at that input, or without a share of it; kernel and mean stay."""
         marginals = self._evaluation.marginals
-        variance = marginals.variance / self._evaluation.shrinkage
-        return Marginals(marginals.mean - self.alpha * variance, variance)
+        variance = marginals.variance / (1.0 - share * (1.0 - self._evaluation.shrinkage))
+        return Marginals(marginals.mean - share * self.alpha * variance, variance)
+
+    def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
+        """Derivatives of a function of the leave-one-out moments, given those with respect to the moments.
+
+        With ``Q = R`` the moments are ``target_i - alpha_i / Q_ii`` and ``1 / Q_ii - 1 / precision_i``
+        (Rasmussen and Williams, section 5.4.2, turned into a pullback).
+        """
+        Q = self.factor.matrix()
+        q = Q.diagonal()
+        a = by_mean / q
+        b = (by_mean * self.alpha - by_variance) / q**2
+        G = np.outer(Q @ a, self.alpha) - (Q * b) @ Q
+        return LeaveOneOutGradient(
+            kernel=self._linear.pullback(G), target=by_mean - Q @ a, noise=G.diagonal() - by_variance
+        )
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
@@ -84,10 +108,14 @@ class ExactPosterior(Posterior):
         """The same posterior without the kernel matrix."""
         return replace(self, linearised=None)
 
+    @property
+    def _linear(self) -> Linearised:
+        return self.linearised or self.kernel.linearise(self.X)
+
     @cached_property
     def _evaluation(self) -> Evaluation:
         """Everything that needs the inverse, which is formed once and then overwritten."""
-        linear = self.linearised or self.kernel.linearise(self.X)
+        linear = self._linear
         inverse = self.factor.chol.inverse_triangle()
         variance, shrinkage = self.factor.variances(linear.value, inverse.diagonal())
         mean = self.mean + linear.value @ self.alpha
@@ -115,7 +143,7 @@ class ExactPrior:
     linearised: Linearised
 
     @classmethod
-    def at(cls, kernel: Kernel, X: FloatArray) -> ExactPrior:
+    def at(cls, kernel: Kernel, X: FloatArray) -> Self:
         """Evaluate the kernel."""
         X = check_inputs(X)
         return cls(kernel, X, kernel.linearise(X))

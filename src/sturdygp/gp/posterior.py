@@ -60,8 +60,8 @@ class Posterior(ABC):
         """The posterior of the function at each training input."""
 
     @abstractmethod
-    def leave_one_out(self) -> Marginals:
-        """The same without the site at that input; kernel and mean are not fitted again."""
+    def leave_one_out(self, share: float = 1.0) -> Marginals:
+        """The same without the site at that input, or without a share of it; kernel and mean stay."""
 
     @abstractmethod
     def predict_mean(self, Z: FloatArray) -> FloatArray:

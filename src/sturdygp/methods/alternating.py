@@ -12,6 +12,7 @@ conjugate gradients, preconditioned with the last factor: O(n^2), and a third of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -22,12 +23,18 @@ from sturdygp.gp.exact import ExactPosterior, ExactPrior
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.optimise import Callback, Evaluation, Optimum, maximise
+from sturdygp.methods.base import LONGER, Problem, lengthened
+from sturdygp.optimise import Callback, Evaluation, Optimum, best_of, maximise
 
 L = TypeVar("L")
 
 # Latent updates made before a point is factorised.
 ANTICIPATIONS = 2
+# Iterations from every start before the most promising ones go on, and how many do.
+SCREENING_ITERATIONS = 6
+FINALISTS = 2
+# Quantiles of the targets around which weights are started.
+QUANTILES = (0.5, 0.1, 0.9, 0.3, 0.7)
 
 
 class LatentModel(Protocol[L]):
@@ -94,6 +101,21 @@ class Alternation(Generic[L]):
             callback=callback,
         )
 
+    def best_climb(
+        self, starts: list[Start[L]], *, max_iter: int, tol: float, callback: Callback | None = None
+    ) -> tuple[Optimum[Trail[L]], int]:
+        """Climb from each start a little, from the most promising ones to the top; also count evaluations."""
+        count = 0
+        if len(starts) > 1:
+            screened = [self.climb(start, max_iter=SCREENING_ITERATIONS, tol=tol) for start in starts]
+            count = sum(optimum.n_evaluations for optimum in screened)
+            # The first start is always followed up, so that more starts never end lower than one.
+            ranked = sorted(screened[1:], key=lambda optimum: -optimum.value)
+            finalists = [screened[0], *ranked[: FINALISTS - 1]]
+            starts = [resume(starts[0].kernel, optimum) for optimum in finalists]
+        climbs = [self.climb(start, max_iter=max_iter, tol=tol, callback=callback) for start in starts]
+        return best_of(climbs), count + sum(optimum.n_evaluations for optimum in climbs)
+
     def evaluate(self, kernel: Kernel, extra: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
         """The bound after its free latent update, and its gradient before."""
         prior = ExactPrior.at(kernel, self.X)
@@ -125,6 +147,31 @@ class Alternation(Generic[L]):
             alpha = prior.anticipate(self.model.sites(extra, latent), alpha, near)
             latent = self.model.update(extra, latent, Marginals(near.mean + K @ alpha, trail.variance))
         return latent
+
+
+def resume(kernel: Kernel, optimum: Optimum[Trail[L]]) -> Start[L]:
+    """A start where an earlier climb ended."""
+    size = kernel.theta.size
+    return Start(kernel.with_theta(optimum.x[:size]), optimum.x[size:], optimum.carry.latent)
+
+
+def spread_starts(
+    problem: Problem, extra: FloatArray, neutral: L, around: Callable[[FloatArray], L], n_starts: int
+) -> list[Start[L]]:
+    """The paper's start; then longer length scales; then also weights around quantiles of the targets.
+
+    ``around(squared)`` is the latent part for squared residuals from a constant.
+    """
+    longer, starts = lengthened(problem.kernel, LONGER), []
+    for index in range(n_starts):
+        if index < 2:
+            starts.append(Start((problem.kernel, longer)[index], extra, neutral))
+            continue
+        beyond = index - 2 - len(QUANTILES)
+        kernel = longer if beyond < 0 else lengthened(problem.kernel, problem.rng.uniform(0.0, 2.0 * LONGER))
+        level = QUANTILES[beyond] if beyond < 0 else problem.rng.uniform(0.05, 0.95)
+        starts.append(Start(kernel, extra, around((problem.y - np.quantile(problem.y, level)) ** 2)))
+    return starts
 
 
 def expected_log_sites(sites: Sites, marginals: Marginals) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import log
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +22,10 @@ VARIANCE_BOX = (1e-4, 1e3)
 START_LENGTH_SCALE = 0.2
 # Rows from which the median distance is taken; all pairs of more would only cost time.
 DISTANCE_ROWS = 2000
+# Logarithm of the nominal noise variance, for scaled targets.
+LOG_NOISE_BOX = np.log(np.array([[1e-8, 1e2]]))
+# The paper starts at a fifth of the median distance, other starts at all of it or a little more.
+LONGER = log(5.0)
 # How close to its bound, in the logarithm, a parameter counts as held by it.
 AT_BOUND = 1e-6
 
@@ -49,19 +54,24 @@ class OutlierModel(Protocol):
 class Fit:
     """A fitted method. ``bound`` is the evidence, or the variational bound on it, with all constants.
 
-    ``weights`` multiply the nominal precision; ``outlier_proba`` has one entry for each observation.
+    ``weights`` is the share of its nominal precision that each observation keeps. Methods that tell
+    outliers from nominal observations also have their probabilities, and a model for new readings.
+    ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
+    log densities of readings, one for each unless said otherwise.
     """
 
     posterior: Posterior
     noise_variance: float
     weights: FloatArray
-    outlier_proba: FloatArray
-    outlier_model: OutlierModel
     bound: float
     status: Status
     n_iter: int
     n_factorizations: int
     trace: tuple[float, ...]
+    outlier_proba: FloatArray | None = None
+    outlier_model: OutlierModel | None = None
+    n_densities: float | None = None
+    note: str = ""
 
     @property
     def at_bounds(self) -> tuple[str, ...]:
@@ -97,3 +107,16 @@ def default_kernel(X: FloatArray) -> SquaredExponential:
     return SquaredExponential(
         tuple(start.tolist()), 1.0, length_scale_bounds=bounds, variance_bounds=VARIANCE_BOX
     )
+
+
+def lengthened(kernel: Kernel, log_factor: float) -> Kernel:
+    """The kernel with longer length scales, as far as its bounds allow."""
+    change = np.array([log_factor if "length_scale" in name else 0.0 for name in kernel.parameter_names])
+    return kernel.with_theta(np.clip(kernel.theta + change, *kernel.bounds.T))
+
+
+def kernel_starts(problem: Problem, n_starts: int) -> Iterator[Kernel]:
+    """The paper's start; then longer length scales, all to the median distance, then at random."""
+    for index in range(n_starts):
+        factor = index * LONGER if index < 2 else problem.rng.uniform(0.0, 2.0 * LONGER)
+        yield lengthened(problem.kernel, factor) if index else problem.kernel

@@ -1,0 +1,81 @@
+"""Regression with a Gaussian-mixture likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sturdygp.estimators.base import FlaggingGPRegressor
+from sturdygp.estimators.outputs import ScaleTargets
+from sturdygp.estimators.validation import check_positive
+from sturdygp.methods.mixture import Mixture, MixturePrior
+
+
+class MixtureGPRegressor(FlaggingGPRegressor):
+    """Gaussian process regression with noise that is a mixture of normal distributions.
+
+    One component is nominal, the others are broader; their shares and variances are learned.
+
+    Parameters
+    ----------
+    start_ratios : sequence of float
+        Variances of the broad components over the nominal one, at the start. Empty: ordinary regression.
+    prior : MixturePrior, optional
+        Keeps the nominal variance from collapsing onto interpolated readings.
+    n_starts : int
+        Starts to climb from; the bound picks. The likelihood has many local optima: from 40 % outliers
+        a single start often loses the nominal component.
+    kernel, init_noise_variance, scale_targets, max_iter, tol, random_state, n_jobs, verbose
+        As for :class:`AsorGPRegressor`.
+
+    Attributes
+    ----------
+    kernel_, mean_, noise_variance_, bound_, weights_, outlier_proba_, status_, n_iter_, trace_
+        As for :class:`AsorGPRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sturdygp import MixtureGPRegressor
+    >>> x = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.05 * np.cos(40 * x[:, 0])
+    >>> y[[5, 20, 33]] = 8.0
+    >>> model = MixtureGPRegressor().fit(x, y)
+    >>> np.flatnonzero(model.outlier_proba_ > 0.5).tolist()
+    [5, 20, 33]
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: object = None,
+        start_ratios: Sequence[float] = (10.0,),
+        prior: MixturePrior | None = None,
+        init_noise_variance: float = 0.5,
+        scale_targets: ScaleTargets = "robust",
+        n_starts: int = 7,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            init_noise_variance=init_noise_variance,
+            scale_targets=scale_targets,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.start_ratios = start_ratios
+        self.prior = prior
+
+    def _method(self) -> Mixture:
+        for ratio in self.start_ratios:
+            check_positive("every entry of start_ratios", ratio)
+        if self.prior is not None and not isinstance(self.prior, MixturePrior):
+            raise ValueError(f"prior must be a MixturePrior or None, got {self.prior!r}")
+        return Mixture(tuple(self.start_ratios), self.prior or MixturePrior(), **self._common())

@@ -1,0 +1,128 @@
+"""A regressor that is told which readings are outliers."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.outputs import OutputData, ScaleTargets
+from sturdygp.estimators.validation import check_choice
+from sturdygp.methods.oracle import Oracle
+
+
+class OracleGPRegressor(BaseGPRegressor):
+    """Gaussian process regression with known outliers: as well as any robust method could do.
+
+    Parameters
+    ----------
+    noise : {"learn", "fixed"}
+        Learn the nominal noise variance, or keep it at ``init_noise_variance``.
+    kernel, init_noise_variance, scale_targets, n_starts, max_iter, tol, random_state, n_jobs, verbose
+        As for :class:`AsorGPRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sturdygp import OracleGPRegressor
+    >>> x = np.linspace(0, 6, 20)[:, None]
+    >>> y = np.sin(x[:, 0])
+    >>> y[4] = 30.0
+    >>> model = OracleGPRegressor().fit(x, y, outlier_mask=np.arange(20) == 4)
+    >>> bool(abs(model.predict(x[4:5])[0] - np.sin(x[4, 0])) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: object = None,
+        noise: Literal["learn", "fixed"] = "learn",
+        init_noise_variance: float = 0.5,
+        scale_targets: ScaleTargets = "robust",
+        n_starts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            init_noise_variance=init_noise_variance,
+            scale_targets=scale_targets,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        outlier_mask: ArrayLike | None = None,
+        outlier_variance: ArrayLike | None = None,
+        outlier_mean: ArrayLike = 0.0,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs: finite numbers.
+        y : array-like of shape (n,) or (n, d_y)
+            Targets; NaN marks a missing entry.
+        outlier_mask : array-like of the shape of y, optional
+            Which entries are outliers; none by default.
+        outlier_variance : float or array-like of the shape of y, optional
+            What contamination adds to the noise variance of an outlier. By default it is infinite:
+            an outlier says nothing.
+        outlier_mean : float or array-like of the shape of y
+            Mean of what contamination adds; it is removed.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("noise", self.noise, ("learn", "fixed"))
+        common, shape = self._common(), np.asarray(y).shape
+        mask = full_column("outlier_mask", False if outlier_mask is None else outlier_mask, shape) != 0.0
+        variance = full_column(
+            "outlier_variance", np.inf if outlier_variance is None else outlier_variance, shape
+        )
+        mean = full_column("outlier_mean", outlier_mean, shape)
+        if not np.all(variance >= 0.0):
+            raise ValueError("outlier_variance must not be negative; leave it out to drop the outliers")
+
+        def method_for(output: OutputData) -> Oracle:
+            rows, scale = output.observed, output.scaling.scale
+            return Oracle(
+                outlier_mask=mask[rows, output.index],
+                outlier_variance=variance[rows, output.index] / scale**2,
+                outlier_mean=mean[rows, output.index] / scale,
+                learn_noise=self.noise == "learn",
+                **common,
+            )
+
+        return self._fit(X, y, method_for)
+
+    def _method(self) -> Oracle:
+        raise NotImplementedError("the oracle's method depends on the output")
+
+
+def full_column(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """The value for every entry of y, as a table with one column for each output."""
+    try:
+        full = np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be one number or have the shape of y, {shape}; got {np.shape(value)}"
+        ) from None
+    return full if len(shape) > 1 else full.reshape(-1, 1)

@@ -1,0 +1,83 @@
+"""Regression with Student-t noise."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.outputs import ScaleTargets
+from sturdygp.estimators.validation import check_choice, check_positive
+from sturdygp.methods.student_t import StudentT
+from sturdygp.methods.student_t.method import Inference
+
+
+class StudentTGPRegressor(BaseGPRegressor):
+    """Gaussian process regression with Student-t noise.
+
+    Parameters
+    ----------
+    inference : {"ep", "vb", "laplace"}
+        Robust expectation propagation, variational Bayes, or Laplace's approximation. The first is
+        the most accurate, the second the fastest.
+    dof : float or "learn"
+        Degrees of freedom; the fewer, the heavier the tails.
+    kernel, init_noise_variance, scale_targets, n_starts, max_iter, tol, random_state, n_jobs, verbose
+        As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t.
+
+    Attributes
+    ----------
+    weights_ : array of the shape of y
+        Weight of each reading relative to one that the function meets exactly.
+    note_ : str
+        Not empty if expectation propagation did not converge and something coarser was used.
+    kernel_, mean_, noise_variance_, bound_, status_, n_iter_, n_factorizations_, trace_
+        As for :class:`AsorGPRegressor`; the bound approximates the log evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sturdygp import StudentTGPRegressor
+    >>> x = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.05 * np.cos(40 * x[:, 0])
+    >>> y[[5, 20, 33]] = 8.0
+    >>> model = StudentTGPRegressor(inference="vb").fit(x, y)
+    >>> np.argsort(model.weights_)[:3].tolist()
+    [33, 20, 5]
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: object = None,
+        inference: Inference = "ep",
+        dof: float | Literal["learn"] = 4.0,
+        init_noise_variance: float = 0.5,
+        scale_targets: ScaleTargets = "robust",
+        n_starts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: object = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            init_noise_variance=init_noise_variance,
+            scale_targets=scale_targets,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.inference: Inference = inference
+        self.dof: float | Literal["learn"] = dof
+
+    def _method(self) -> StudentT:
+        check_choice("inference", self.inference, ("ep", "vb", "laplace"))
+        if isinstance(self.dof, str):
+            check_choice("dof", self.dof, ("learn",))
+            return StudentT(self.inference, None, **self._common())
+        check_positive("dof", self.dof)
+        return StudentT(self.inference, float(self.dof), **self._common())

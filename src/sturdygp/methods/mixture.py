@@ -1,0 +1,177 @@
+"""A Gaussian-mixture likelihood: a narrow, nominal component and broader ones, all centred on f."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, log
+
+import numpy as np
+from scipy.special import gammaln, logsumexp, softmax
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.exact import condition
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import Sites
+from sturdygp.methods.alternating import Alternation, spread_starts
+from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
+
+LOG_2PI = log(2.0 * np.pi)
+# Updates of shares and variance ratios for each update of the responsibilities: they cost O(n).
+SHARE_UPDATES = 3
+# Variance of a broad component over that of the nominal one, at the least.
+LEAST_RATIO = 4.0
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """A soft floor under the nominal noise variance of scaled targets, and a hard one under each share.
+
+    Without the first the likelihood is unbounded: the narrow component shrinks onto readings that the
+    function interpolates. ``exp(-noise_scale / (2 variance))`` stops it at about ``noise_scale / n`` and is
+    flat elsewhere, so that it does not reward a narrow component for being empty.
+    """
+
+    noise_scale: float = 0.01
+    share_floor: float = 1e-6
+
+    def log_noise_density(self, noise_variance: float) -> float:
+        """Log prior of the nominal noise variance, up to a constant."""
+        return -0.5 * self.noise_scale / noise_variance
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Responsibilities (n, K), shares (K,), and variances relative to the nominal one (K,), nominal first."""
+
+    responsibility: FloatArray
+    share: FloatArray
+    ratio: FloatArray
+
+    @classmethod
+    def even(cls, n: int, ratio: FloatArray) -> Components:
+        """No reading favours any component."""
+        share = np.full(ratio.size, 1.0 / ratio.size)
+        return cls(np.tile(share, (n, 1)), share, ratio)
+
+    def without_empty(self) -> tuple[Components, float]:
+        """The same without components that hold less than one reading, and by how much the nominal grew.
+
+        Where the narrow component died out, the next one is nominal: it describes all readings.
+        """
+        kept = self.responsibility.sum(axis=0) >= 1.0
+        if kept.all() or not kept.any():
+            return self, 1.0
+        g, share, ratio = self.responsibility[:, kept], self.share[kept], self.ratio[kept]
+        growth = float(ratio[0])
+        g = g / g.sum(axis=1, keepdims=True)
+        return Components(g, share / share.sum(), ratio / growth), growth
+
+
+def responsibilities(R: FloatArray, share: FloatArray, ratio: FloatArray) -> FloatArray:
+    """``g_ik`` in proportion to ``share_k ratio_k^(-1/2) exp(-R_i / (2 ratio_k))``."""
+    return np.asarray(softmax(np.log(share) - 0.5 * np.log(ratio) - 0.5 * R[:, None] / ratio, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureModel:
+    """The likelihood as a latent model; ``extra`` is the log of the nominal noise variance."""
+
+    y: FloatArray
+    prior: MixturePrior
+
+    def sites(self, extra: FloatArray, latent: Components) -> Sites:
+        """Targets ``y`` with the expected precision; entropy and shares stand in the scale."""
+        g, noise = latent.responsibility, float(extra[0])
+        entropy = -np.where(g > 0.0, g * np.log(np.maximum(g, 1e-300)), 0.0).sum(axis=1)
+        log_scale = (
+            entropy + g @ (np.log(latent.share) - 0.5 * np.log(latent.ratio)) - 0.5 * (LOG_2PI + noise)
+        )
+        return Sites(self.y, (g / latent.ratio).sum(axis=1) * exp(-noise), log_scale)
+
+    def log_prior(self, extra: FloatArray, latent: Components) -> float:
+        """Log prior of the noise variance; the shares' is flat."""
+        return self.prior.log_noise_density(exp(extra[0])) + float(gammaln(latent.share.size))
+
+    def extra_gradient(self, extra: FloatArray, latent: Components, marginals: Marginals) -> FloatArray:
+        """Derivative with respect to the log noise variance, variance ratios held."""
+        S = (self.y - marginals.mean) ** 2 + marginals.variance
+        weighted = float((latent.responsibility / latent.ratio).sum(axis=1) @ S)
+        scaled = (weighted + self.prior.noise_scale) * exp(-extra[0])
+        return np.array([0.5 * (scaled - self.y.size)])
+
+    def update(self, extra: FloatArray, latent: Components, marginals: Marginals) -> Components:
+        """Responsibilities, then shares and variance ratios, for these moments of the function."""
+        R = ((self.y - marginals.mean) ** 2 + marginals.variance) * exp(-extra[0])
+        return update_components(R, latent.share, latent.ratio, self.prior)
+
+
+def update_components(R: FloatArray, share: FloatArray, ratio: FloatArray, prior: MixturePrior) -> Components:
+    """A few EM steps for given squared residuals, in units of the nominal variance."""
+    for _ in range(SHARE_UPDATES):
+        g = responsibilities(R, share, ratio)
+        mass = g.sum(axis=0)
+        share = np.maximum(mass / R.size, prior.share_floor)
+        share = share / share.sum()
+        # The nominal component is the narrowest; one that is hardly wider is no component of outliers.
+        ratio = np.append(1.0, np.maximum(R @ g[:, 1:] / np.maximum(mass[1:], 1e-12), LEAST_RATIO))
+    return Components(responsibilities(R, share, ratio), share, ratio)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureOutliers:
+    """The fitted likelihood: how a new reading is shared among the components."""
+
+    noise_variance: float
+    share: FloatArray
+    ratio: FloatArray
+
+    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Probability that ``y`` does not come from the nominal component."""
+        spread = variance[:, None] + self.noise_variance * self.ratio
+        log_density = np.log(self.share) - 0.5 * (np.log(spread) + (y - mean)[:, None] ** 2 / spread)
+        return np.asarray(-np.expm1(log_density[:, 0] - logsumexp(log_density, axis=1)))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Variational EM with the kernel and the nominal noise stepped on the evidence.
+
+    ``start_ratios`` are the variances of the broad components, relative to the nominal one, at the start.
+    """
+
+    start_ratios: tuple[float, ...] = (10.0,)
+    prior: MixturePrior = field(default_factory=MixturePrior)
+    noise_variance: float = 0.5
+    n_starts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-5
+
+    def fit(self, problem: Problem) -> Fit:
+        """Fit one output, the bound picking among the starts."""
+        model = MixtureModel(problem.y, self.prior)
+        loop = Alternation(model, problem.X, LOG_NOISE_BOX)
+        neutral = Components.even(problem.y.size, np.array([1.0, *self.start_ratios]))
+
+        def around(squared: FloatArray) -> Components:
+            return update_components(squared / self.noise_variance, neutral.share, neutral.ratio, self.prior)
+
+        starts = spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
+        tol = self.tol * problem.y.size
+        best, count = loop.best_climb(starts, max_iter=self.max_iter, tol=tol, callback=problem.callback)
+        size = problem.kernel.theta.size
+        kernel, extra = problem.kernel.with_theta(best.x[:size]), best.x[size:]
+        sites = model.sites(extra, best.carry.latent)
+        found, growth = best.carry.latent.without_empty()
+        noise = exp(extra[0]) * growth
+        return Fit(
+            posterior=condition(kernel, problem.X, sites).compact(),
+            noise_variance=noise,
+            weights=np.minimum(noise * sites.precision, 1.0),
+            outlier_proba=1.0 - found.responsibility[:, 0],
+            outlier_model=MixtureOutliers(noise, found.share, found.ratio),
+            bound=best.value,
+            status=best.status,
+            n_iter=best.n_iter,
+            n_factorizations=count + 1,
+            trace=best.trace,
+        )

@@ -1,0 +1,150 @@
+"""Robust and conjugate Gaussian processes: weights in closed form, hyperparameters by leave-one-out.
+
+The generalised-Bayes loss is a weighted score-matching divergence. With ``r = y - m`` and the inverse
+multiquadric weight ``w = beta (1 + r^2 / c^2)^(-1/2)``, ``beta^2 = noise / 2``, its posterior has sites with
+variance ``noise (1 + r^2 / c^2)`` and targets ``y + 2 noise r / (c^2 + r^2)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+from typing import Literal
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.exact import ExactPosterior, condition
+from sturdygp.gp.sites import Sites
+from sturdygp.kernels.base import Kernel
+from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
+from sturdygp.optimise import Evaluation, Optimum, best_of, maximise
+
+LOG_2PI = log(2.0 * np.pi)
+
+Centre = Literal["median", "mean"]
+Score = Literal["weighted", "plain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """The closed-form weights: readings, prior mean, distances from the centres, soft threshold ``c``."""
+
+    y: FloatArray
+    mean: float
+    residual: FloatArray
+    threshold: float
+    shift_sign: float
+
+    @classmethod
+    def around(
+        cls, y: FloatArray, mean: float, centre: FloatArray | float, epsilon: float, shift_sign: float
+    ) -> Weighting:
+        """``c`` is the ``1 - epsilon`` quantile of the distances from the centres; infinite for epsilon 0."""
+        distance = np.abs(y - centre)
+        threshold = float(np.quantile(distance, 1.0 - epsilon)) if epsilon > 0.0 else np.inf
+        return cls(y, mean, y - centre, threshold or float(distance.max()) or 1.0, shift_sign)
+
+    @property
+    def inflation(self) -> FloatArray:
+        """``1 + r^2 / c^2``: by how much the noise variance of each site exceeds the nominal one."""
+        return 1.0 + (self.residual / self.threshold) ** 2
+
+    @property
+    def pull(self) -> FloatArray:
+        """``2 r / (c^2 + r^2)``: the shift of each target, per unit of noise variance."""
+        return self.shift_sign * 2.0 * self.residual / self.threshold**2 / self.inflation
+
+    def sites(self, noise: float) -> Sites:
+        """The sites at one noise variance; their scale plays no part in leave-one-out."""
+        target = self.y + noise * self.pull
+        return Sites(target, 1.0 / (noise * self.inflation), np.zeros_like(target))
+
+
+@dataclass(frozen=True)
+class Rcgp:
+    """Leave-one-out predictive densities of the readings choose kernel and noise.
+
+    ``"weighted"`` densities count a reading as much as its site does; ``"plain"`` ones let outliers, which
+    no model should predict, decide. ``epsilon`` is the share of readings beyond the soft threshold. After a
+    first fit the weights are centred ``recentre`` times at leave-one-out predictions instead of at the mean.
+    """
+
+    epsilon: float = 0.2
+    recentre: int = 2
+    centre: Centre = "median"
+    score: Score = "weighted"
+    shift_sign: float = 1.0
+    noise_variance: float = 0.5
+    n_starts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-5
+
+    def fit(self, problem: Problem) -> Fit:
+        """Fit one output, the score picking among the starts."""
+        y = problem.y
+        mean = float(np.median(y) if self.centre == "median" else y.mean())
+        weighting = Weighting.around(y, mean, mean, self.epsilon, self.shift_sign)
+        optima = [self._climb(problem, kernel, weighting) for kernel in kernel_starts(problem, self.n_starts)]
+        best, count = best_of(optima), 1 + sum(optimum.n_evaluations for optimum in optima)
+        posterior, noise = self._posterior(problem, best, weighting)
+        for _ in range(self.recentre):
+            weighting = Weighting.around(
+                y, mean, posterior.leave_one_out().mean, self.epsilon, self.shift_sign
+            )
+            best = self._climb(problem, problem.kernel.with_theta(best.x[:-1]), weighting, best.x[-1])
+            posterior, noise = self._posterior(problem, best, weighting)
+            count += best.n_evaluations + 1
+        return Fit(
+            posterior=posterior.compact(),
+            noise_variance=noise,
+            weights=1.0 / weighting.inflation,
+            bound=best.value,
+            status=best.status,
+            n_iter=best.n_iter,
+            n_factorizations=count,
+            trace=best.trace,
+            n_densities=float(self._counts(weighting).sum()),
+        )
+
+    def _counts(self, weighting: Weighting) -> FloatArray:
+        """How much the density of each reading counts."""
+        return 1.0 / weighting.inflation if self.score == "weighted" else np.ones_like(weighting.y)
+
+    def _posterior(
+        self, problem: Problem, optimum: Optimum[None], weighting: Weighting
+    ) -> tuple[ExactPosterior, float]:
+        kernel, noise = problem.kernel.with_theta(optimum.x[:-1]), exp(optimum.x[-1])
+        return condition(kernel, problem.X, weighting.sites(noise), weighting.mean), noise
+
+    def _climb(
+        self, problem: Problem, start: Kernel, weighting: Weighting, log_noise: float | None = None
+    ) -> Optimum[None]:
+        def objective(x: FloatArray, _: None) -> Evaluation[None]:
+            return self.evaluate(problem, start.with_theta(x[:-1]), exp(x[-1]), weighting)
+
+        return maximise(
+            objective,
+            np.append(start.theta, log(self.noise_variance) if log_noise is None else log_noise),
+            np.vstack([start.bounds, LOG_NOISE_BOX]),
+            carry=None,
+            max_iter=self.max_iter,
+            tol=self.tol * problem.y.size,
+            callback=problem.callback,
+        )
+
+    def evaluate(
+        self, problem: Problem, kernel: Kernel, noise: float, weighting: Weighting
+    ) -> Evaluation[None]:
+        """The sum of log predictive densities, and its gradient by kernel and log noise."""
+        posterior = condition(kernel, problem.X, weighting.sites(noise), weighting.mean)
+        loo = posterior.leave_one_out()
+        spread = loo.variance + noise
+        error = problem.y - loo.mean
+        count = self._counts(weighting)
+        value = -0.5 * float(count @ (LOG_2PI + np.log(spread) + error**2 / spread))
+        by_mean = count * error / spread
+        by_variance = 0.5 * count * (error**2 / spread - 1.0) / spread
+        g = posterior.leave_one_out_gradient(by_mean, by_variance)
+        by_noise = g.noise @ weighting.inflation + g.target @ weighting.pull + by_variance.sum()
+        return Evaluation(value, np.append(g.kernel, noise * float(by_noise)), None)

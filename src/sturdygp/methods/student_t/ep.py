@@ -1,0 +1,164 @@
+"""Robust expectation propagation (Jylänki, Vanhatalo and Vehtari, JMLR 2011).
+
+The Student-t is not log-concave: outliers get sites of negative precision, which widen the posterior, and
+plain parallel updates may leave it improper. Updates are therefore damped, no marginal variance may more than
+double at a time, and a step that would make the posterior or a cavity improper is halved. Nothing is clamped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.exact import ExactPosterior, ExactPrior
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import Sites
+from sturdygp.methods.student_t.likelihood import Tilted, TLikelihood
+
+# Damping and most sweeps: first as fast as it goes, then more and more carefully.
+DAMPINGS = ((0.8, 60), (0.3, 150), (0.1, 400))
+# Marginals and tilted moments agree, in marginal standard deviations; rounding may stop them earlier.
+TOLERANCE = 1e-7
+ROUNDING = 1e-4
+# Sweeps without progress after which rounding is to blame.
+PATIENCE = 5
+HALVINGS = 12
+# Least size of a site's precision relative to the nominal one: its target is shift / precision.
+LEAST_PRECISION = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class NaturalSites:
+    """Precisions and precision-weighted targets."""
+
+    precision: FloatArray
+    shift: FloatArray
+
+    def towards(self, other: NaturalSites, step: FloatArray | float) -> NaturalSites:
+        """Part of the way to other sites."""
+        return NaturalSites(
+            self.precision + step * (other.precision - self.precision),
+            self.shift + step * (other.shift - self.shift),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Propagated:
+    """The state after a sweep: posterior, cavities, tilted moments, and the sites they ask for."""
+
+    natural: NaturalSites
+    posterior: ExactPosterior
+    tilted: Tilted
+    wanted: NaturalSites
+    log_evidence: float
+    n_sweeps: int = 0
+
+    @property
+    def disagreement(self) -> float:
+        """Largest difference between marginals and tilted moments, in marginal standard deviations."""
+        m, t = self.posterior.marginals(), self.tilted.moments
+        return float(
+            max(
+                np.abs((m.mean - t.mean) / np.sqrt(m.variance)).max(),
+                np.abs(t.variance / m.variance - 1.0).max(),
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """Expectation propagation for one kernel and one likelihood; ``share`` below one is fractional."""
+
+    prior: ExactPrior
+    y: FloatArray
+    likelihood: TLikelihood
+    share: float = 1.0
+
+    def run(self, start: NaturalSites, *, careful: bool) -> Propagated:
+        """Sweep until marginals and tilted moments agree; raise if they do not.
+
+        A careful run tries again with stronger damping before it gives up.
+        """
+        spent = 0
+        for damping, sweeps in DAMPINGS if careful else DAMPINGS[:1]:
+            state, tries = self._descend(self._start(start), damping, sweeps)
+            spent += tries
+            if state is not None:
+                return replace(state, n_sweeps=spent)
+        raise NotPositiveDefiniteError(f"expectation propagation did not converge in {spent} sweeps")
+
+    def _descend(self, state: Propagated, damping: float, sweeps: int) -> tuple[Propagated | None, int]:
+        """Sweep with one damping; no state if it does not converge. Also say how many sweeps it took."""
+        best, since, count = state.disagreement, 0, 1
+        while state.disagreement > TOLERANCE:
+            reached, tries = self._sweep(state, damping)
+            count += tries
+            if reached is None or count > sweeps:
+                return None, count
+            state = reached
+            since = 0 if state.disagreement < 0.95 * best else since + 1
+            best = min(best, state.disagreement)
+            if since >= PATIENCE and state.disagreement < ROUNDING:
+                break
+        return state, count
+
+    def _start(self, natural: NaturalSites) -> Propagated:
+        """Where the given sites are improper for this kernel, go back towards none at all."""
+        for _ in range(HALVINGS):
+            state = self._assess(natural)
+            if state is not None:
+                return state
+            natural = NaturalSites(0.5 * natural.precision, 0.5 * natural.shift)
+        raise NotPositiveDefiniteError("expectation propagation found no proper start")
+
+    def _sweep(self, state: Propagated, damping: float) -> tuple[Propagated | None, int]:
+        """One damped parallel update; the step is halved until posterior and cavities are proper."""
+        change = state.wanted.precision - state.natural.precision
+        # A marginal variance may at most double: its precision may fall by half.
+        floor = -0.5 / state.posterior.marginals().variance
+        limit = np.divide(floor, change, out=np.ones_like(change), where=change < floor)
+        step = np.minimum(damping, limit)
+        for tries in range(1, HALVINGS + 1):
+            reached = self._assess(state.natural.towards(state.wanted, step))
+            if reached is not None:
+                return reached, tries
+            step = 0.5 * step
+        return None, HALVINGS
+
+    def _assess(self, natural: NaturalSites) -> Propagated | None:
+        """Condition on the sites and compute what they should be, or None if something is improper."""
+        least = LEAST_PRECISION / self.likelihood.noise
+        small = np.abs(natural.precision) < least
+        precision = np.where(small, np.copysign(least, natural.precision), natural.precision)
+        sites = Sites(natural.shift / precision, precision, np.zeros_like(precision))
+        try:
+            posterior = self.prior.condition(sites)
+        except NotPositiveDefiniteError:
+            return None
+        cavity = posterior.leave_one_out(self.share)
+        limit = 2.0 * self.prior.kernel.diag(self.prior.X)
+        if not np.all((cavity.variance > 0.0) & (cavity.variance < limit)):
+            return None
+        likelihood, constant = self.likelihood, 0.0
+        if self.share < 1.0:
+            likelihood, constant = self.likelihood.power(self.share)
+        tilted = likelihood.tilted(self.y, cavity)
+        wanted = self._wanted(tilted.moments, cavity)
+        log_scale = self._log_scale(tilted.log_z + constant, sites, cavity)
+        return Propagated(natural, posterior, tilted, wanted, posterior.log_evidence + float(log_scale.sum()))
+
+    def _wanted(self, tilted: Marginals, cavity: Marginals) -> NaturalSites:
+        """The sites that turn the cavities into the tilted moments."""
+        precision = (1.0 / tilted.variance - 1.0 / cavity.variance) / self.share
+        shift = (tilted.mean / tilted.variance - cavity.mean / cavity.variance) / self.share
+        return NaturalSites(precision, shift)
+
+    def _log_scale(self, log_z: FloatArray, sites: Sites, cavity: Marginals) -> FloatArray:
+        """What makes each site, against its cavity, integrate to the tilted normaliser."""
+        tau = self.share * sites.precision
+        spread = 1.0 + tau * cavity.variance
+        misfit = tau * (sites.target - cavity.mean) ** 2 / spread
+        return (log_z + 0.5 * np.log(spread) + 0.5 * misfit) / self.share

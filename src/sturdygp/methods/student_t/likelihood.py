@@ -1,0 +1,103 @@
+"""The Student-t likelihood: densities, derivatives, and moments against a normal cavity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals
+
+# Grid of the log precision multiplier over which the scale mixture is integrated: at least 200 points on
+# [log 1e-8, 5], and as far below as the most distant reading needs.
+LOWEST, HIGHEST, SPACING = log(1e-8), 5.0, (5.0 - log(1e-8)) / 199
+LOG_2PI = log(2.0 * np.pi)
+
+
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """Moments of cavity times likelihood, and how their normaliser responds to the parameters."""
+
+    log_z: FloatArray
+    moments: Marginals
+    by_log_noise: FloatArray
+    by_log_dof: FloatArray
+
+
+@dataclass(frozen=True)
+class TLikelihood:
+    """``y = f + sqrt(noise) t`` with ``dof`` degrees of freedom."""
+
+    noise: float
+    dof: float
+
+    def log_density(self, residual: FloatArray) -> FloatArray:
+        """Log density of a residual ``y - f``."""
+        nu, s2 = self.dof, self.noise
+        constant = float(gammaln((nu + 1) / 2) - gammaln(nu / 2)) - 0.5 * log(nu * np.pi * s2)
+        return np.asarray(constant - 0.5 * (nu + 1) * np.log1p(residual**2 / (nu * s2)))
+
+    def weight(self, second_moment: FloatArray) -> FloatArray:
+        """``(nu + 1) / (nu + S / noise)``, the expected precision multiplier."""
+        return (self.dof + 1.0) / (self.dof + second_moment / self.noise)
+
+    def curvature(self, residual: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """First, second (negated) and third derivative of the log density with respect to ``f``."""
+        nu, r = self.dof, residual
+        d = nu * self.noise + r**2
+        first = (nu + 1) * r / d
+        second = (nu + 1) * (nu * self.noise - r**2) / d**2
+        third = 2 * (nu + 1) * r * (r**2 - 3 * nu * self.noise) / d**3
+        return first, second, third
+
+    def by_parameters(self, residual: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Derivatives by (log noise, log dof) of the log density, its slope and its negated curvature.
+
+        Each has shape (2, n).
+        """
+        nu, s2, r = self.dof, self.noise, residual
+        a, d = nu * s2, nu * s2 + r**2
+        q = r**2 / d
+        psi = 0.5 * float(digamma((nu + 1) / 2) - digamma(nu / 2)) - 0.5 / nu
+        value_dof = nu * (psi - 0.5 * np.log1p(r**2 / a) + 0.5 * (nu + 1) * q / nu)
+        value = np.array([-0.5 + 0.5 * (nu + 1) * q, value_dof])
+        slope_noise = -(nu + 1) * r * a / d**2
+        slope = np.array([slope_noise, nu * r / d + slope_noise])
+        bend_noise = (nu + 1) * a * (1 / d**2 - 2 * (a - r**2) / d**3)
+        bend = np.array([bend_noise, nu * (a - r**2) / d**2 + bend_noise])
+        return value, slope, bend
+
+    def tilted(self, y: FloatArray, cavity: Marginals) -> Tilted:
+        """Integrate the likelihood, a scale mixture of normals, against normal cavities."""
+        v, delta = cavity.variance[:, None], (y - cavity.mean)[:, None]
+        grid = self._grid(float(np.abs(delta).max()))
+        u, half = np.exp(grid), 0.5 * self.dof
+        log_mass = half * log(half) - float(gammaln(half)) + half * (grid - u) + log(SPACING)
+        noise = self.noise / u
+        total = v + noise
+        log_joint = log_mass - 0.5 * (LOG_2PI + np.log(total) + delta**2 / total)
+        log_z = np.asarray(logsumexp(log_joint, axis=1))
+        p = np.exp(log_joint - log_z[:, None])
+        gain = v / total
+        shift = gain * delta
+        mean_shift = (p * shift).sum(axis=1)
+        spread = (p * (gain * noise + (shift - mean_shift[:, None]) ** 2)).sum(axis=1)
+        by_noise = (p * 0.5 * noise * (delta**2 / total - 1.0) / total).sum(axis=1)
+        slope = half * (1.0 + log(half) - float(digamma(half)) + grid - u)
+        return Tilted(log_z, Marginals(cavity.mean + mean_shift, spread), by_noise, p @ slope)
+
+    def _grid(self, farthest: float) -> FloatArray:
+        """Log multipliers at which a reading that far away is not yet improbable, and all above."""
+        low = min(LOWEST, -log(1.0 + farthest**2 / self.noise) - 6.0)
+        steps = np.arange(int(np.ceil((HIGHEST - low) / SPACING)), -1.0, -1.0)
+        return HIGHEST - SPACING * steps
+
+    def power(self, share: float) -> tuple[TLikelihood, float]:
+        """``p^share`` as another Student-t, and the log of the constant between them."""
+        dof = share * (self.dof + 1.0) - 1.0
+        other = TLikelihood(self.noise * self.dof / dof, dof)
+        zero = np.zeros(1)
+        return other, float((share * self.log_density(zero) - other.log_density(zero))[0])

@@ -1,0 +1,224 @@
+"""Student-t regression as a method: variational Bayes first, and the other approximations from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import exp, log
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.exact import ExactPosterior, ExactPrior, condition
+from sturdygp.methods.alternating import Alternation, spread_starts
+from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
+from sturdygp.methods.student_t.ep import NaturalSites, Propagated, Propagation
+from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
+from sturdygp.methods.student_t.likelihood import TLikelihood
+from sturdygp.methods.student_t.vb import LOG_DOF_BOX, VbModel, Weights, update_weights
+from sturdygp.optimise import Evaluation, Optimum, Status, maximise
+
+START_DOF = 4.0
+FRACTION = 0.5
+# Sweeps, or steps to the mode, in one fit: some posteriors are close to improper everywhere.
+SWEEP_BUDGET = 3000
+# What a point that fails is charged.
+PRICE = 60
+FRACTIONAL = (
+    f"expectation propagation did not converge; this fit is fractional ({FRACTION:g}), which is coarser"
+)
+NOT_PROPAGATED = (
+    "expectation propagation did not converge, not even fractional; this fit is variational Bayes"
+)
+NO_LAPLACE = "Laplace's approximation does not exist at the start; this fit is variational Bayes"
+
+Inference = Literal["ep", "vb", "laplace"]
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class StudentT:
+    """Readings with Student-t noise; ``dof=None`` learns the degrees of freedom.
+
+    ``tol`` is the largest derivative of the log evidence, or of its bound, per observation.
+    """
+
+    inference: Inference = "ep"
+    dof: float | None = START_DOF
+    noise_variance: float = 0.5
+    n_starts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-5
+
+    def fit(self, problem: Problem) -> Fit:
+        """Fit one output."""
+        first = self._fit_vb(problem)
+        if self.inference == "ep":
+            return self._fit_ep(problem, first)
+        return self._fit_laplace(problem, first).fit if self.inference == "laplace" else first.fit
+
+    # ------------------------------------------------------------------------ variational Bayes
+
+    def _fit_vb(self, problem: Problem) -> Found:
+        model = VbModel(problem.y, self.dof is None)
+        loop = Alternation(model, problem.X, LOG_NOISE_BOX)
+        dof = self.dof or START_DOF
+
+        def around(squared: FloatArray) -> Weights:
+            return update_weights(squared / self.noise_variance, dof)
+
+        extra = np.array([log(self.noise_variance)])
+        starts = spread_starts(
+            problem, extra, around(np.full(problem.y.size, self.noise_variance)), around, self.n_starts
+        )
+        best, count = loop.best_climb(
+            starts, max_iter=self.max_iter, tol=self._tol(problem), callback=problem.callback
+        )
+        size = problem.kernel.theta.size
+        kernel, latent = problem.kernel.with_theta(best.x[:size]), best.carry.latent
+        posterior = condition(kernel, problem.X, model.sites(best.x[size:], latent))
+        likelihood = TLikelihood(exp(best.x[size]), latent.dof)
+        return Found(self._result(problem, posterior, likelihood, best, count + 1), likelihood)
+
+    # --------------------------------------------------------------------- expectation propagation
+
+    def _fit_ep(self, problem: Problem, first: Found) -> Fit:
+        for share, note in ((1.0, ""), (FRACTION, FRACTIONAL)):
+            found = self._propagate(problem, first, share)
+            if found is not None:
+                return replace(found, note=note)
+        return replace(first.fit, note=NOT_PROPAGATED)
+
+    def _propagate(self, problem: Problem, first: Found, share: float) -> Fit | None:
+        spent = [first.fit.n_factorizations]
+        # The power of the likelihood mixes noise and dof, so the fallback keeps the dof it has.
+        learn = self.dof is None and share == 1.0
+        size = problem.kernel.theta.size
+
+        def run(x: FloatArray, start: NaturalSites, *, careful: bool) -> Propagated:
+            likelihood = self._likelihood(x[size:], first.likelihood, learn=learn)
+            prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
+            result = Propagation(prior, problem.y, likelihood, share).run(start, careful=careful)
+            spent[0] += result.n_sweeps
+            return result
+
+        def objective(x: FloatArray, start: NaturalSites) -> Evaluation[NaturalSites]:
+            if spent[0] > SWEEP_BUDGET:
+                raise NotPositiveDefiniteError("the budget of sweeps is spent")
+            # Where the ascent begins it must converge; elsewhere a shorter step will do.
+            careful = spent[0] == first.fit.n_factorizations
+            spent[0] += PRICE
+            result = run(x, start, careful=careful)
+            spent[0] -= PRICE
+            by_noise = result.tilted.by_log_noise.sum() + 0.5 * (1.0 - share) * problem.y.size
+            extra = [by_noise / share] + [result.tilted.by_log_dof.sum()] * learn
+            gradient = np.append(result.posterior.gradient().kernel, extra)
+            return Evaluation(result.log_evidence, gradient, result.natural)
+
+        sites = first.fit.posterior.sites
+        start = NaturalSites(sites.precision, sites.precision * sites.target)
+        best = self._climb(problem, objective, self._start(first, learn=learn), start, learn=learn)
+        if best.status is Status.FAILED:
+            return None
+        final = run(best.x, best.carry, careful=True)
+        likelihood = self._likelihood(best.x[size:], first.likelihood, learn=learn)
+        return self._result(problem, final.posterior, likelihood, best, spent[0])
+
+    # -------------------------------------------------------------------------------------- Laplace
+
+    def _fit_laplace(self, problem: Problem, first: Found) -> Found:
+        spent, learn = [first.fit.n_factorizations], self.dof is None
+        size = problem.kernel.theta.size
+
+        def run(x: FloatArray, start: FloatArray) -> LaplaceFit:
+            likelihood = self._likelihood(x[size:-1], first.likelihood, learn=learn)
+            prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
+            result = approximate(prior, problem.y, likelihood, float(x[-1]), start)
+            spent[0] += result.n_factorizations
+            return result
+
+        def objective(x: FloatArray, start: FloatArray) -> Evaluation[FloatArray]:
+            if spent[0] > SWEEP_BUDGET:
+                raise NotPositiveDefiniteError("the budget of factorisations is spent")
+            spent[0] += PRICE
+            result = run(x, start)
+            spent[0] -= PRICE
+            extra = [result.by_log_noise, *[result.by_log_dof] * learn, result.by_mean]
+            return Evaluation(result.log_evidence, np.append(result.by_kernel, extra), result.mode)
+
+        mode = first.fit.posterior.marginals().mean
+        x = np.append(self._start(first, learn=learn), first.fit.posterior.mean)
+        box = np.array([[problem.y.min(), problem.y.max()]])
+        best = self._climb(problem, objective, x, mode, learn=learn, more_bounds=box)
+        if best.status is Status.FAILED:
+            return Found(replace(first.fit, note=NO_LAPLACE), first.likelihood)
+        final = run(best.x, best.carry)
+        likelihood = self._likelihood(best.x[size:-1], first.likelihood, learn=learn)
+        return Found(self._result(problem, final.posterior, likelihood, best, spent[0]), likelihood)
+
+    # ---------------------------------------------------------------------------------- what they share
+
+    def _tol(self, problem: Problem) -> float:
+        return self.tol * problem.y.size
+
+    def _start(self, first: Found, *, learn: bool) -> FloatArray:
+        extra = [log(first.likelihood.noise)] + [log(first.likelihood.dof)] * learn
+        return np.append(first.fit.posterior.kernel.theta, extra)
+
+    def _likelihood(self, extra: FloatArray, first: TLikelihood, *, learn: bool) -> TLikelihood:
+        return TLikelihood(exp(extra[0]), exp(extra[1]) if learn else first.dof)
+
+    def _climb(
+        self,
+        problem: Problem,
+        objective: Callable[[FloatArray, C], Evaluation[C]],
+        start: FloatArray,
+        carry: C,
+        *,
+        learn: bool,
+        more_bounds: FloatArray | None = None,
+    ) -> Optimum[C]:
+        dof_box = [np.array([LOG_DOF_BOX])] * learn
+        more = [] if more_bounds is None else [more_bounds]
+        bounds = np.vstack([problem.kernel.bounds, LOG_NOISE_BOX, *dof_box, *more])
+        return maximise(
+            objective,
+            start,
+            bounds,
+            carry=carry,
+            max_iter=self.max_iter,
+            tol=self._tol(problem),
+            callback=problem.callback,
+        )
+
+    def _result(
+        self,
+        problem: Problem,
+        posterior: ExactPosterior,
+        likelihood: TLikelihood,
+        best: Optimum[C],
+        n_factorizations: int,
+    ) -> Fit:
+        marginals = posterior.marginals()
+        S = (problem.y - marginals.mean) ** 2 + marginals.variance
+        return Fit(
+            posterior=posterior.compact(),
+            noise_variance=likelihood.noise,
+            # Relative to a reading that the function meets exactly.
+            weights=likelihood.weight(S) * likelihood.dof / (likelihood.dof + 1.0),
+            bound=best.value,
+            status=best.status,
+            n_iter=best.n_iter,
+            n_factorizations=n_factorizations,
+            trace=best.trace,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A fit and its likelihood."""
+
+    fit: Fit
+    likelihood: TLikelihood
