@@ -23,6 +23,7 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/asor.py counts
 
 clean:
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

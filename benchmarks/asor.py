@@ -117,7 +117,7 @@ def counts() -> None:
 
 
 def count(rate: float, seed: int) -> Row:
-    """Factorisations until the end, and until the bound is within .01 of the best known."""
+    """Factorisations until the end, and until the bound is within .01 of where the run ends."""
     task = problem(100, rate, seed)
     fit, seconds = timed(Asor(), task)
     best = max(fit.bound, Asor(tol=1e-8, max_iter=5000).fit(task).bound, Asor(n_starts=7).fit(task).bound)

@@ -262,7 +262,7 @@ def test_likelihood_derivatives_and_density():
     np.testing.assert_allclose(power.log_density(r) + constant, 0.5 * likelihood.log_density(r), rtol=1e-12)
 
 
-@pytest.mark.parametrize("dof", [1.5, 4.0, 30.0])
+@pytest.mark.parametrize("dof", [1.5, 4.0, 29.0, 31.0, 1000.0, 1e6])
 def test_tilted_moments_equal_numerical_integration(dof):
     likelihood = TLikelihood(0.3, dof)
     cavity = Marginals(np.array([0.1, -1.0, 2.0]), np.array([0.5, 0.01, 3.0]))
@@ -275,7 +275,7 @@ def test_tilted_moments_equal_numerical_integration(dof):
             return student.pdf(y[i], dof, f, np.sqrt(0.3)) * norm.pdf(f, m, sd)
 
         low, high = min(m - 12 * sd, y[i] - 8), max(m + 12 * sd, y[i] + 8)
-        options = {"points": sorted((m, y[i])), "limit": 400, "epsabs": 1e-14}
+        options = {"points": sorted((m, y[i])), "limit": 400, "epsabs": 0.0, "epsrel": 1e-11}
         z = quad(density, low, high, **options)[0]
         mean = quad(lambda f: f * density(f), low, high, **options)[0] / z
         square = quad(lambda f: f**2 * density(f), low, high, **options)[0] / z
@@ -425,12 +425,10 @@ def test_fallbacks_say_so(monkeypatch):
 def test_many_degrees_of_freedom_are_standard(inference):
     p = make_problem(25, 0.0, 3)
     kernel = SquaredExponential(1.5, 1.2, length_scale_bounds="fixed", variance_bounds="fixed")
-    a = StandardGPRegressor(kernel=kernel, scale_targets=None).fit(p.X, p.y)
-    b = StudentTGPRegressor(kernel=kernel, scale_targets=None, inference=inference, dof=1e8, tol=1e-8)
-    if inference == "ep":
-        pytest.skip("the scale mixture needs a finer grid than any use has for 1e8 degrees of freedom")
+    a = StandardGPRegressor(kernel=kernel, scale_targets=None, tol=1e-10).fit(p.X, p.y)
+    b = StudentTGPRegressor(kernel=kernel, scale_targets=None, inference=inference, dof=1e8, tol=1e-10)
     b.fit(p.X, p.y)
-    np.testing.assert_allclose(b.predict(p.X), a.predict(p.X), atol=1e-5)
+    np.testing.assert_allclose(b.predict(p.X), a.predict(p.X), atol=1e-6)
     with pytest.raises(ValueError, match="dof must be"):
         StudentTGPRegressor(dof="many").fit(p.X, p.y)
 
@@ -488,9 +486,9 @@ def test_mixture_does_not_collapse_on_noise_free_data():
 
 def test_a_single_component_is_standard():
     p = make_problem(30, 0.0, 2)
-    a = StandardGPRegressor(tol=1e-8).fit(p.X, p.y)
-    b = MixtureGPRegressor(start_ratios=(), prior=MixturePrior(noise_scale=1e-12), tol=1e-8).fit(p.X, p.y)
-    np.testing.assert_allclose(b.predict(p.X), a.predict(p.X), atol=1e-5)
+    a = StandardGPRegressor(tol=1e-9).fit(p.X, p.y)
+    b = MixtureGPRegressor(start_ratios=(), prior=MixturePrior(noise_scale=1e-12), tol=1e-9).fit(p.X, p.y)
+    np.testing.assert_allclose(b.predict(p.X), a.predict(p.X), atol=1e-6)
     assert b.bound_ == pytest.approx(a.bound_, abs=1e-6)
 
 

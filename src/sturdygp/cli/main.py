@@ -30,7 +30,7 @@ def _cite(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group()
-@click.version_option(package_name="sturdygp")
+@click.version_option(package_name="sturdygp", prog_name="sturdygp")
 @click.option(
     "--cite", is_flag=True, callback=_cite, is_eager=True, expose_value=False, help="Show BibTeX entries."
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sturdygp.estimators.base import FlaggingGPRegressor
-from sturdygp.estimators.outputs import ScaleTargets
 from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.asor import Asor, AsorPrior
 from sturdygp.methods.asor.method import Solver
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AsorGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression with a learned precision multiplier for each reading (ASOR-GPR).
 
@@ -73,34 +75,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        solver: Solver = "collapsed",
-        prior: AsorPrior | None = None,
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            init_noise_variance=init_noise_variance,
-            scale_targets=scale_targets,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.solver = solver
-        self.prior = prior
+    solver: Solver = "collapsed"
+    prior: AsorPrior | None = None
 
     def _method(self) -> Asor:
         check_choice("solver", self.solver, ("collapsed", "gem"))

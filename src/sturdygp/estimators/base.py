@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -37,31 +38,23 @@ class Common(TypedDict):
     tol: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Fits each output independently and speaks the units of y; a subclass chooses the method."""
+    """Fits each output independently and speaks the units of y; a subclass chooses the method.
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.init_noise_variance = init_noise_variance
-        self.scale_targets: ScaleTargets = scale_targets
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    As a dataclass an estimator gets the constructor that scikit-learn asks for: explicit, keyword-only
+    arguments that are stored and nothing else.
+    """
+
+    kernel: object = None
+    init_noise_variance: float = 0.5
+    scale_targets: ScaleTargets = "robust"
+    n_starts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-5
+    random_state: object = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     @abstractmethod
     def _method(self) -> Method:
@@ -241,6 +234,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return X, columns
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FlaggingGPRegressor(BaseGPRegressor):
     """A regressor whose method tells outliers from nominal readings."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sturdygp.estimators.base import FlaggingGPRegressor
-from sturdygp.estimators.outputs import ScaleTargets
 from sturdygp.estimators.validation import check_positive
 from sturdygp.methods.mixture import Mixture, MixturePrior
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MixtureGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression with noise that is a mixture of normal distributions.
 
@@ -44,34 +45,9 @@ class MixtureGPRegressor(FlaggingGPRegressor):
     [5, 20, 33]
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        start_ratios: Sequence[float] = (10.0,),
-        prior: MixturePrior | None = None,
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 7,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            init_noise_variance=init_noise_variance,
-            scale_targets=scale_targets,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.start_ratios = start_ratios
-        self.prior = prior
+    start_ratios: Sequence[float] = (10.0,)
+    prior: MixturePrior | None = None
+    n_starts: int = 7
 
     def _method(self) -> Mixture:
         for ratio in self.start_ratios:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -9,11 +10,12 @@ from numpy.typing import ArrayLike
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.outputs import OutputData, ScaleTargets
+from sturdygp.estimators.outputs import OutputData
 from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.oracle import Oracle
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OracleGPRegressor(BaseGPRegressor):
     """Gaussian process regression with known outliers: as well as any robust method could do.
 
@@ -36,32 +38,7 @@ class OracleGPRegressor(BaseGPRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        noise: Literal["learn", "fixed"] = "learn",
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            init_noise_variance=init_noise_variance,
-            scale_targets=scale_targets,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.noise = noise
+    noise: Literal["learn", "fixed"] = "learn"
 
     def fit(
         self,

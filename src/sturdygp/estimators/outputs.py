@@ -73,7 +73,7 @@ class FittedOutput:
         return values - (self.observed.sum() if count is None else count) * float(np.log(self.scaling.scale))
 
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
-        """Means and variances, of the function or of nominal readings."""
+        """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
         latent = self.fit.posterior.predict(X)
         noise = self.fit.noise_variance if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.outputs import ScaleTargets
 from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.rcgp import Centre, Rcgp, Score
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RCGPRegressor(BaseGPRegressor):
     """Gaussian process regression with closed-form robust weights (generalised Bayes).
 
@@ -36,40 +38,11 @@ class RCGPRegressor(BaseGPRegressor):
         The leave-one-out score. Other attributes are those of :class:`AsorGPRegressor`.
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        epsilon: float = 0.2,
-        recentre: int = 2,
-        centre: Centre = "median",
-        loo_score: Score = "weighted",
-        shift_sign: int = 1,
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            init_noise_variance=init_noise_variance,
-            scale_targets=scale_targets,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.epsilon = epsilon
-        self.recentre = recentre
-        self.centre: Centre = centre
-        self.loo_score: Score = loo_score
-        self.shift_sign = shift_sign
+    epsilon: float = 0.2
+    recentre: int = 2
+    centre: Centre = "median"
+    loo_score: Score = "weighted"
+    shift_sign: int = 1
 
     def _method(self) -> Rcgp:
         if not 0.0 <= self.epsilon < 1.0:

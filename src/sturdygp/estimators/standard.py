@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.outputs import ScaleTargets
 from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.standard import Standard
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StandardGPRegressor(BaseGPRegressor):
     """Gaussian process regression with normal noise: not robust, but ours is fast and takes missing targets.
 
@@ -35,32 +36,7 @@ class StandardGPRegressor(BaseGPRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        noise: Literal["learn", "fixed"] = "learn",
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            init_noise_variance=init_noise_variance,
-            scale_targets=scale_targets,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.noise = noise
+    noise: Literal["learn", "fixed"] = "learn"
 
     def _method(self) -> Standard:
         check_choice("noise", self.noise, ("learn", "fixed"))

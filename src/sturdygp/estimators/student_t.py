@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.outputs import ScaleTargets
 from sturdygp.estimators.validation import check_choice, check_positive
 from sturdygp.methods.student_t import StudentT
 from sturdygp.methods.student_t.method import Inference
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StudentTGPRegressor(BaseGPRegressor):
     """Gaussian process regression with Student-t noise.
 
@@ -45,34 +46,8 @@ class StudentTGPRegressor(BaseGPRegressor):
     [33, 20, 5]
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: object = None,
-        inference: Inference = "ep",
-        dof: float | Literal["learn"] = 4.0,
-        init_noise_variance: float = 0.5,
-        scale_targets: ScaleTargets = "robust",
-        n_starts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: object = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            init_noise_variance=init_noise_variance,
-            scale_targets=scale_targets,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        self.inference: Inference = inference
-        self.dof: float | Literal["learn"] = dof
+    inference: Inference = "ep"
+    dof: float | Literal["learn"] = 4.0
 
     def _method(self) -> StudentT:
         check_choice("inference", self.inference, ("ep", "vb", "laplace"))

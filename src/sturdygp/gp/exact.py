@@ -90,7 +90,7 @@ class ExactPosterior(Posterior):
         return self.mean + np.concatenate(parts)
 
     def predict(self, Z: FloatArray) -> Marginals:
-        """Posterior mean and variance of the function at the rows of ``Z``."""
+        """Mean and variance of the function at the rows of ``Z`` (eq:predictive_latent_distribution)."""
         Z = self._check(Z)
         mean, variance = np.empty(len(Z)), self.kernel.diag(Z)
         for rows in chunks(len(Z), len(self.X)):
@@ -136,7 +136,7 @@ class ExactPosterior(Posterior):
 
 @dataclass(frozen=True, eq=False)
 class ExactPrior:
-    """A Gaussian process at the rows of ``X``, its kernel evaluated once."""
+    """A Gaussian process at the rows of ``X`` (eq:gp_prior), its kernel evaluated once."""
 
     kernel: Kernel
     X: FloatArray

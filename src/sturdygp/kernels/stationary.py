@@ -77,7 +77,12 @@ class Stationary(LeafKernel):
         return np.full(X.shape[0], self.variance)
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
-        """Values and pullback from one evaluation."""
+        """Values and pullback from one evaluation.
+
+        The pullback contracts a matrix with the derivatives by the logarithms of the parameters. For
+        the squared exponential they are the paper's (eq:kernel_log_derivatives), except that its first
+        parameter is half the log variance.
+        """
         U, V = self._scaled(X, Z)
         K = profile_of_distances(self._profile, U, V)
 

@@ -30,9 +30,9 @@ L = TypeVar("L")
 
 # Latent updates made before a point is factorised.
 ANTICIPATIONS = 2
-# Iterations from every start before the most promising ones go on, and how many do.
+# Iterations from every start but the first before the most promising go on, and how many do.
 SCREENING_ITERATIONS = 6
-FINALISTS = 2
+FOLLOWED_UP = 1
 # Quantiles of the targets around which weights are started.
 QUANTILES = (0.5, 0.1, 0.9, 0.3, 0.7)
 
@@ -104,17 +104,19 @@ class Alternation(Generic[L]):
     def best_climb(
         self, starts: list[Start[L]], *, max_iter: int, tol: float, callback: Callback | None = None
     ) -> tuple[Optimum[Trail[L]], int]:
-        """Climb from each start a little, from the most promising ones to the top; also count evaluations."""
-        count = 0
-        if len(starts) > 1:
-            screened = [self.climb(start, max_iter=SCREENING_ITERATIONS, tol=tol) for start in starts]
-            count = sum(optimum.n_evaluations for optimum in screened)
-            # The first start is always followed up, so that more starts never end lower than one.
-            ranked = sorted(screened[1:], key=lambda optimum: -optimum.value)
-            finalists = [screened[0], *ranked[: FINALISTS - 1]]
-            starts = [resume(starts[0].kernel, optimum) for optimum in finalists]
-        climbs = [self.climb(start, max_iter=max_iter, tol=tol, callback=callback) for start in starts]
-        return best_of(climbs), count + sum(optimum.n_evaluations for optimum in climbs)
+        """Climb from the first start to the top, from the others a little and then from the most promising.
+
+        More starts therefore never end lower than one. Also count the evaluations.
+        """
+        first = self.climb(starts[0], max_iter=max_iter, tol=tol, callback=callback)
+        tried = [self.climb(start, max_iter=SCREENING_ITERATIONS, tol=tol) for start in starts[1:]]
+        ranked = sorted(tried, key=lambda optimum: -optimum.value)[:FOLLOWED_UP]
+        followed = [
+            self.climb(resume(starts[0].kernel, optimum), max_iter=max_iter, tol=tol, callback=callback)
+            for optimum in ranked
+        ]
+        count = sum(optimum.n_evaluations for optimum in (first, *tried, *followed))
+        return best_of([first, *followed]), count
 
     def evaluate(self, kernel: Kernel, extra: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
         """The bound after its free latent update, and its gradient before."""

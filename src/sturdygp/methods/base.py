@@ -34,7 +34,10 @@ Callback = Callable[[int, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One output without missing entries, targets of about unit scale, and a kernel to start from."""
+    """One output without missing entries, targets of about unit scale, and a kernel to start from.
+
+    ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views).
+    """
 
     X: FloatArray
     y: FloatArray

@@ -29,7 +29,10 @@ INNER_ITERATIONS = 25
 
 @dataclass(frozen=True, eq=False)
 class GemState:
-    """Parameters, and the two variational factors: ``q(f) = N(mu, C)`` and ``multipliers``."""
+    """Parameters ``Theta``, and the two factors of ``q(Z)`` (eq:latent_and_parameter_sets).
+
+    The factors are ``q(f) = N(mu, C)`` and ``multipliers`` (eq:latent_variational_factorization).
+    """
 
     model: AsorModel
     X: FloatArray
@@ -60,7 +63,11 @@ class GemState:
 
     @property
     def bound(self) -> float:
-        """The evidence lower bound at these parameters and factors, with every constant."""
+        """The evidence lower bound at these parameters and factors, with every constant.
+
+        That is the expected log of the joint density, plus the entropy of the factors; the joint
+        density is the right-hand side of eq:joint_posterior_all_unknowns.
+        """
         extra = np.array([log(self.noise_variance)])
         divergence = PriorTerm.at(self.kernel, self.X).objective(self.D) - 0.5 * (
             len(self.X) + self.log_det_C
@@ -192,6 +199,7 @@ def backtrack(
     return None, tried
 
 
+# Two coordinate updates (eq:variational_coordinate_update), then the M-step by blocks (eq:M_step_argmax).
 BLOCKS = (update_function, update_factors, update_noise, update_slab_rate, update_mean, update_kernel)
 
 
@@ -204,5 +212,5 @@ def iterate(state: GemState) -> Iterator[GemState]:
 
 
 def final_e_step(state: GemState) -> GemState:
-    """The closing E-step of Algorithm 1."""
+    """The closing E-step of Algorithm 1, at the learned parameters (eq:final_latent_posterior)."""
     return update_factors(update_function(state))

@@ -70,7 +70,7 @@ class AsorPrior:
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """``q(I)`` for every observation, and the slab's rate ``b``.
+    """``q(I)`` for every observation (eq:latent_and_parameter_sets), and the slab's rate ``b``.
 
     ``nominal`` is ``Omega``, ``weight`` is ``w = E[I]``, and ``log_scale`` is all else that ``q(I)``
     adds to the bound, ``E[log I] / 2 - KL(q(I) || p(I | b))``.
@@ -94,6 +94,8 @@ def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipli
     """
     a, half = prior.slab_shape, 0.5 * R
     a_tilde, b_tilde = a + 0.5, rate + half  # eq:gamma_branch_updated_parameters
+    # Log masses of the two branches of the prior (eq:latent_precision_prior) once R is known; the slab's
+    # constant is that of the Gamma density (eq:gamma_definitions).
     spike = log(prior.nominal_proba) - half
     constant = log(1.0 - prior.nominal_proba) + float(gammaln(a_tilde) - gammaln(a)) + a * log(rate)
     slab = constant - a_tilde * np.log(b_tilde)
@@ -126,7 +128,10 @@ def second_moment(y: FloatArray, marginals: Marginals) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class AsorModel:
-    """The likelihood as a latent model; ``extra`` is the log of the nominal noise variance."""
+    """The likelihood ``N(y | f, sigma^2 / I)`` as a latent model (eq:scalar_likelihood_explicit).
+
+    ``extra`` is the log of the nominal noise variance.
+    """
 
     y: FloatArray
     prior: AsorPrior

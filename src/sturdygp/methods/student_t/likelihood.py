@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
@@ -11,9 +11,11 @@ from scipy.special import digamma, gammaln, logsumexp
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 
-# Grid of the log precision multiplier over which the scale mixture is integrated: at least 200 points on
-# [log 1e-8, 5], and as far below as the most distant reading needs.
+# Grid of the log precision multiplier over which the scale mixture is integrated: 200 points on
+# [log 1e-8, 5], further down if a reading is far away, finer where many degrees of freedom make it narrow.
 LOWEST, HIGHEST, SPACING = log(1e-8), 5.0, (5.0 - log(1e-8)) / 199
+NARROW_DOF, NORMAL_DOF = 30.0, 1e7
+WIDTHS, SPACING_IN_WIDTHS, MOST_POINTS = 12.0, 0.4, 4000
 LOG_2PI = log(2.0 * np.pi)
 
 
@@ -75,7 +77,11 @@ class TLikelihood:
         v, delta = cavity.variance[:, None], (y - cavity.mean)[:, None]
         grid = self._grid(float(np.abs(delta).max()))
         u, half = np.exp(grid), 0.5 * self.dof
-        log_mass = half * log(half) - float(gammaln(half)) + half * (grid - u) + log(SPACING)
+        log_mass = half * (grid - u)
+        # Normalised on the grid: exact in the limit of normal noise, and to rounding elsewhere.
+        log_mass = (
+            log_mass - logsumexp(log_mass) if self.dof > NARROW_DOF else log_mass + self._log_constant()
+        )
         noise = self.noise / u
         total = v + noise
         log_joint = log_mass - 0.5 * (LOG_2PI + np.log(total) + delta**2 / total)
@@ -89,11 +95,21 @@ class TLikelihood:
         slope = half * (1.0 + log(half) - float(digamma(half)) + grid - u)
         return Tilted(log_z, Marginals(cavity.mean + mean_shift, spread), by_noise, p @ slope)
 
+    def _log_constant(self) -> float:
+        half = 0.5 * self.dof
+        return half * log(half) - float(gammaln(half)) + log(SPACING)
+
     def _grid(self, farthest: float) -> FloatArray:
         """Log multipliers at which a reading that far away is not yet improbable, and all above."""
-        low = min(LOWEST, -log(1.0 + farthest**2 / self.noise) - 6.0)
-        steps = np.arange(int(np.ceil((HIGHEST - low) / SPACING)), -1.0, -1.0)
-        return HIGHEST - SPACING * steps
+        if self.dof > NORMAL_DOF:
+            return np.zeros(1)
+        R, width = farthest**2 / self.noise, sqrt(2.0 / self.dof)
+        if self.dof > NARROW_DOF:
+            low, high = -log(1.0 + R / self.dof) - WIDTHS * width, WIDTHS * width
+            spacing = max(SPACING_IN_WIDTHS * width, (high - low) / MOST_POINTS)
+        else:
+            low, high, spacing = min(LOWEST, -log(1.0 + R) - 6.0), HIGHEST, SPACING
+        return high - spacing * np.arange(int(np.ceil((high - low) / spacing)), -1.0, -1.0)
 
     def power(self, share: float) -> tuple[TLikelihood, float]:
         """``p^share`` as another Student-t, and the log of the constant between them."""

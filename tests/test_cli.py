@@ -1,0 +1,28 @@
+"""The command line, driven as a user would."""
+
+import pytest
+from click.testing import CliRunner
+
+from sturdygp.cli.main import main
+
+
+@pytest.fixture
+def run():
+    return lambda *arguments: CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def test_demo_prints_tables_and_writes_picture_and_report(run, tmp_path):
+    result = run("demo", "--output", str(tmp_path))
+    assert result.exit_code == 0
+    assert "ASOR-GPR" in result.output
+    assert max(map(len, result.output.splitlines())) <= 90
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "demo.png" in report
+    assert "probability of being an outlier" in report
+
+
+def test_version_citation_and_help(run):
+    assert "sturdygp" in run("--version").output
+    assert "@article{majal2026asor" in run("--cite").output
+    assert "demo" in run("--help").output
