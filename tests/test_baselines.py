@@ -317,7 +317,7 @@ def test_ep_reproduces_the_public_reference_value(neal):
     assert result.log_evidence == pytest.approx(16.8685, abs=1e-4)
     assert (result.natural.precision < 0).sum() == 11
     assert result.natural.precision.min() == pytest.approx(-13.04, abs=0.01)
-    assert result.n_sweeps <= 20
+    assert result.n_factorizations <= 20
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5])

@@ -54,7 +54,7 @@ class Propagated:
     tilted: Tilted
     wanted: NaturalSites
     log_evidence: float
-    n_sweeps: int = 0
+    n_factorizations: int = 0
 
     @property
     def disagreement(self) -> float:
@@ -87,7 +87,7 @@ class Propagation:
             state, tries = self._descend(self._start(start), damping, sweeps)
             spent += tries
             if state is not None:
-                return replace(state, n_sweeps=spent)
+                return replace(state, n_factorizations=spent)
         raise NotPositiveDefiniteError(f"expectation propagation did not converge in {spent} sweeps")
 
     def _descend(self, state: Propagated, damping: float, sweeps: int) -> tuple[Propagated | None, int]:

@@ -22,10 +22,9 @@ from sturdygp.optimise import Evaluation, Optimum, Status, maximise
 
 START_DOF = 4.0
 FRACTION = 0.5
-# Sweeps, or steps to the mode, in one fit: some posteriors are close to improper everywhere.
-SWEEP_BUDGET = 3000
-# What a point that fails is charged.
-PRICE = 60
+# Factorisations in one fit, since some posteriors are close to improper everywhere; and what a point that
+# fails is charged.
+BUDGET, PRICE = 3000, 60
 FRACTIONAL = (
     f"expectation propagation did not converge; this fit is fractional ({FRACTION:g}), which is coarser"
 )
@@ -36,6 +35,23 @@ NO_LAPLACE = "Laplace's approximation does not exist at the start; this fit is v
 
 Inference = Literal["ep", "vb", "laplace"]
 C = TypeVar("C")
+R = TypeVar("R", Propagated, LaplaceFit)
+
+
+@dataclass
+class Budget:
+    """Factorisations spent so far in a fit."""
+
+    spent: int
+
+    def charge(self, run: Callable[[], R]) -> R:
+        """Run an approximation unless the budget is spent, in which case its point is rejected."""
+        if self.spent > BUDGET:
+            raise NotPositiveDefiniteError(f"the budget of {BUDGET} factorisations is spent")
+        self.spent += PRICE
+        result = run()
+        self.spent += result.n_factorizations - PRICE
+        return result
 
 
 @dataclass(frozen=True)
@@ -57,7 +73,7 @@ class StudentT:
         first = self._fit_vb(problem)
         if self.inference == "ep":
             return self._fit_ep(problem, first)
-        return self._fit_laplace(problem, first).fit if self.inference == "laplace" else first.fit
+        return self._fit_laplace(problem, first) if self.inference == "laplace" else first.fit
 
     # ------------------------------------------------------------------------ variational Bayes
 
@@ -92,7 +108,7 @@ class StudentT:
         return replace(first.fit, note=NOT_PROPAGATED)
 
     def _propagate(self, problem: Problem, first: Found, share: float) -> Fit | None:
-        spent = [first.fit.n_factorizations]
+        budget = Budget(first.fit.n_factorizations)
         # The power of the likelihood mixes noise and dof, so the fallback keeps the dof it has.
         learn = self.dof is None and share == 1.0
         size = problem.kernel.theta.size
@@ -100,18 +116,12 @@ class StudentT:
         def run(x: FloatArray, start: NaturalSites, *, careful: bool) -> Propagated:
             likelihood = self._likelihood(x[size:], first.likelihood, learn=learn)
             prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
-            result = Propagation(prior, problem.y, likelihood, share).run(start, careful=careful)
-            spent[0] += result.n_sweeps
-            return result
+            return Propagation(prior, problem.y, likelihood, share).run(start, careful=careful)
 
         def objective(x: FloatArray, start: NaturalSites) -> Evaluation[NaturalSites]:
-            if spent[0] > SWEEP_BUDGET:
-                raise NotPositiveDefiniteError("the budget of sweeps is spent")
             # Where the ascent begins it must converge; elsewhere a shorter step will do.
-            careful = spent[0] == first.fit.n_factorizations
-            spent[0] += PRICE
-            result = run(x, start, careful=careful)
-            spent[0] -= PRICE
+            careful = budget.spent == first.fit.n_factorizations
+            result = budget.charge(lambda: run(x, start, careful=careful))
             by_noise = result.tilted.by_log_noise.sum() + 0.5 * (1.0 - share) * problem.y.size
             extra = [by_noise / share] + [result.tilted.by_log_dof.sum()] * learn
             gradient = np.append(result.posterior.gradient().kernel, extra)
@@ -124,27 +134,22 @@ class StudentT:
             return None
         final = run(best.x, best.carry, careful=True)
         likelihood = self._likelihood(best.x[size:], first.likelihood, learn=learn)
-        return self._result(problem, final.posterior, likelihood, best, spent[0])
+        spent = budget.spent + final.n_factorizations
+        return self._result(problem, final.posterior, likelihood, best, spent)
 
     # -------------------------------------------------------------------------------------- Laplace
 
-    def _fit_laplace(self, problem: Problem, first: Found) -> Found:
-        spent, learn = [first.fit.n_factorizations], self.dof is None
+    def _fit_laplace(self, problem: Problem, first: Found) -> Fit:
+        budget, learn = Budget(first.fit.n_factorizations), self.dof is None
         size = problem.kernel.theta.size
 
         def run(x: FloatArray, start: FloatArray) -> LaplaceFit:
             likelihood = self._likelihood(x[size:-1], first.likelihood, learn=learn)
             prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
-            result = approximate(prior, problem.y, likelihood, float(x[-1]), start)
-            spent[0] += result.n_factorizations
-            return result
+            return approximate(prior, problem.y, likelihood, float(x[-1]), start)
 
         def objective(x: FloatArray, start: FloatArray) -> Evaluation[FloatArray]:
-            if spent[0] > SWEEP_BUDGET:
-                raise NotPositiveDefiniteError("the budget of factorisations is spent")
-            spent[0] += PRICE
-            result = run(x, start)
-            spent[0] -= PRICE
+            result = budget.charge(lambda: run(x, start))
             extra = [result.by_log_noise, *[result.by_log_dof] * learn, result.by_mean]
             return Evaluation(result.log_evidence, np.append(result.by_kernel, extra), result.mode)
 
@@ -153,10 +158,11 @@ class StudentT:
         box = np.array([[problem.y.min(), problem.y.max()]])
         best = self._climb(problem, objective, x, mode, learn=learn, more_bounds=box)
         if best.status is Status.FAILED:
-            return Found(replace(first.fit, note=NO_LAPLACE), first.likelihood)
+            return replace(first.fit, note=NO_LAPLACE)
         final = run(best.x, best.carry)
         likelihood = self._likelihood(best.x[size:-1], first.likelihood, learn=learn)
-        return Found(self._result(problem, final.posterior, likelihood, best, spent[0]), likelihood)
+        spent = budget.spent + final.n_factorizations
+        return self._result(problem, final.posterior, likelihood, best, spent)
 
     # ---------------------------------------------------------------------------------- what they share
 
