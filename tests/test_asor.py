@@ -268,6 +268,8 @@ def test_starts_are_ranked_by_the_bound_and_reproducible():
     assert several.bound >= single.bound - 1e-3
     assert several.bound == again.bound
     assert several.n_factorizations > single.n_factorizations
+    assert len(several.trace) == several.n_iter + 1
+    assert np.all(np.diff(several.trace) >= -1e-8 * np.abs(several.trace[1:]))
 
 
 def test_starts_work_with_any_kernel_and_callbacks_are_called():

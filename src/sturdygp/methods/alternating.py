@@ -13,7 +13,7 @@ conjugate gradients, preconditioned with the last factor: O(n^2), and a third of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -110,11 +110,11 @@ class Alternation(Generic[L]):
         """
         first = self.climb(starts[0], max_iter=max_iter, tol=tol, callback=callback)
         tried = [self.climb(start, max_iter=SCREENING_ITERATIONS, tol=tol) for start in starts[1:]]
-        ranked = sorted(tried, key=lambda optimum: -optimum.value)[:FOLLOWED_UP]
-        followed = [
-            self.climb(resume(starts[0].kernel, optimum), max_iter=max_iter, tol=tol, callback=callback)
-            for optimum in ranked
-        ]
+        followed = []
+        for before in sorted(tried, key=lambda optimum: -optimum.value)[:FOLLOWED_UP]:
+            start = resume(starts[0].kernel, before)
+            after = self.climb(start, max_iter=max_iter, tol=tol, callback=callback)
+            followed.append(joined(before, after))
         count = sum(optimum.n_evaluations for optimum in (first, *tried, *followed))
         return best_of([first, *followed]), count
 
@@ -155,6 +155,11 @@ def resume(kernel: Kernel, optimum: Optimum[Trail[L]]) -> Start[L]:
     """A start where an earlier climb ended."""
     size = kernel.theta.size
     return Start(kernel.with_theta(optimum.x[:size]), optimum.x[size:], optimum.carry.latent)
+
+
+def joined(before: Optimum[Trail[L]], after: Optimum[Trail[L]]) -> Optimum[Trail[L]]:
+    """A climb and its continuation as one; evaluations stay those of the second."""
+    return replace(after, n_iter=before.n_iter + after.n_iter, trace=before.trace + after.trace[1:])
 
 
 def spread_starts(
