@@ -13,8 +13,8 @@ from references.posteriors import variational_and_exact
 
 from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Sites, condition
-from sturdygp.kernels import SquaredExponential
-from sturdygp.methods.alternating import Alternation, Start, Trail
+from sturdygp.kernels import Constant, Matern52, SquaredExponential
+from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.asor import Asor, AsorPrior, gem
 from sturdygp.methods.asor.method import INITIAL_RATE
 from sturdygp.methods.asor.model import AsorModel, AsorOutliers, Multipliers, update_multipliers, update_rate
@@ -249,12 +249,11 @@ def test_convergence_is_only_claimed_where_the_gradient_is_small(rate, seed):
     x = np.append(kernel.theta, extra)
     held = ((x <= low + 1e-9) & (gradient < 0)) | ((x >= high - 1e-9) & (gradient > 0))
     assert fit.status is Status.CONVERGED
-    # The weights move once more after the gradient was taken, so allow it a factor.
-    assert np.abs(gradient[~held]).max() <= 10 * method.tol * 60
+    assert np.abs(gradient[~held]).max() <= method.tol * 60
 
 
 def test_factorisations_stay_few():
-    """Medians at n = 100 are 22 to 31; Algorithm 1 needs tens of thousands."""
+    """Medians at n = 100 are 23 to 31; Algorithm 1 needs tens of thousands."""
     for rate in (0.0, 0.2, 0.4):
         spent = [Asor().fit(make_problem(100, rate, seed)).n_factorizations for seed in range(7)]
         assert np.median(spent) <= 45
@@ -274,8 +273,10 @@ def test_starts_are_ranked_by_the_bound_and_reproducible():
 
 def test_starts_work_with_any_kernel_and_callbacks_are_called():
     seen = []
-    p = replace(make_problem(30, 0.3, 1), callback=lambda i, bound: seen.append((i, bound)))
+    kernel = Matern52((1.0, 1.0)) + Constant(0.5)
+    p = replace(make_problem(30, 0.3, 1, kernel), callback=lambda i, bound: seen.append((i, bound)))
     fit = Asor(n_starts=3).fit(p)
+    assert fit.status is Status.CONVERGED
     assert seen[-1][1] <= fit.bound
     assert Asor(solver="gem", max_iter=3).fit(p).n_iter == 3
 
@@ -360,4 +361,3 @@ def test_kernel_parameter_at_its_bound_is_reported():
     X = np.column_stack([np.linspace(-3, 3, 60), rng.uniform(-1, 1, 60)])
     p = Problem(X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=60), default_kernel(X), rng)
     assert Asor().fit(p).at_bounds == ("length_scale[1]",)
-    assert Start(p.kernel, np.zeros(1), None).latent is None

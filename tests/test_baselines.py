@@ -492,6 +492,15 @@ def test_a_single_component_is_standard():
     assert b.bound_ == pytest.approx(a.bound_, abs=1e-6)
 
 
+def test_mixture_needs_its_starts():
+    """At 40 % outliers one start ends without a nominal component, seven find it."""
+    p = make_problem(100, 0.4, 1)
+    one, seven = Mixture().fit(p), Mixture(n_starts=7).fit(p)
+    assert seven.bound > one.bound + 5
+    assert one.outlier_proba.max() == 0.0
+    assert 0.3 < np.mean(seven.outlier_proba > 0.5) < 0.6
+
+
 def test_mixture_of_three_and_bad_arguments():
     data = make_synthetic(50, 10, rate=0.3, seed=1)
     model = MixtureGPRegressor(start_ratios=(10.0, 100.0), n_starts=2).fit(data.X, data.y[:, 0])

@@ -146,7 +146,9 @@ def test_a_gross_outlier_has_bounded_influence(estimator, data):
     moved[17], missing[17] = 1e6, np.nan
     a, b = clone(estimator).fit(data.X, moved), clone(estimator).fit(data.X, missing)
     # Not equal: the outlier still counts as an observation in the noise variance.
-    np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=0.1)
+    # RCGP, whose threshold is a quantile of all distances, feels that most (.083; the others at most .022).
+    limit = 0.1 if isinstance(estimator, RCGPRegressor) else 0.03
+    np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=limit)
     near = y.copy()
     near[17] = 1e5
     c = clone(estimator).fit(data.X, near)
@@ -251,7 +253,8 @@ def test_any_kernel_works_in_the_units_of_y(estimator, data):
     y = 100.0 * data.y[:, 0]
     ours = clone(estimator).set_params(kernel=Matern52((1.0, 1.0), 1e4, variance_bounds=(1.0, 1e8)))
     ours.fit(data.X, y)
-    assert 1e2 < ours.kernel_.variance < 1e8
+    # Leave-one-out hardly sees the variance of so smooth a function, so RCGP's may be large.
+    assert 1e2 < ours.kernel_.variance < (2e7 if isinstance(estimator, RCGPRegressor) else 1e6)
     theirs = clone(estimator).set_params(
         kernel=sk.ConstantKernel(1e4, (1.0, 1e8)) * sk.Matern((1.0, 1.0), nu=2.5)
     )

@@ -27,8 +27,8 @@ SUFFICIENT_INCREASE = 1e-4
 # Relative rounding error of an objective, and the fall of the slope that counts as progress within it.
 ROUNDING = 1e-8
 SLOPE_FALL = 0.9
-# Gain of the latent state, relative to the tolerance of the gradient, at which it has come to rest.
-SETTLED = 0.1
+# Relative size of a gain that is rounding.
+NO_GAIN = 1e-12
 # Gain above which the latent state is brought nearer before the first step, and how often.
 LARGE_GAIN = 1.0
 FIRST_REFRESHES = 4
@@ -101,6 +101,7 @@ class _Ascent(Generic[C]):
     here: Evaluation[C]
     hessian: FloatArray | None = None
     n_evaluations: int = 1
+    confirmed: bool = False
     trace: list[float] = field(default_factory=list)
 
     def advance(self, tol: float) -> Status | None:
@@ -108,10 +109,20 @@ class _Ascent(Generic[C]):
         flat = self.gradient_norm() <= tol
         if not flat and self.step():
             return None
-        if self.here.gain > SETTLED * tol:
-            # The parameters are where they should be for the latent state that was; let it catch up.
-            return None if self.refresh() else Status.STALLED
+        moving = self.here.gain > NO_GAIN * max(1.0, abs(self.here.value))
+        if moving and not (flat and self.confirmed and self.here.gain <= tol):
+            # The gradient holds for the latent state that was: let it catch up, then look again.
+            return self.confirm(tol, flat=flat)
         return Status.CONVERGED if flat else Status.STALLED
+
+    def confirm(self, tol: float, *, flat: bool) -> Status | None:
+        """Bring the latent state up to date; a flat gradient that stays flat by its own change is confirmed."""
+        before = self.here.gradient
+        if not self.refresh():
+            return Status.STALLED
+        change = float(np.abs(self.here.gradient - before).max(initial=0.0))
+        self.confirmed = flat and self.gradient_norm() + change <= tol
+        return None
 
     def settle(self) -> None:
         """Let the latent state come near the start before any curvature is learned from gradients."""
@@ -123,7 +134,7 @@ class _Ascent(Generic[C]):
     def refresh(self) -> bool:
         """Evaluate again at the same point, with the state it led to."""
         again = self.try_point(self.x, careful=True)
-        if again is None or again.value < self.here.value:
+        if again is None or again.value < self.here.value - ROUNDING * max(1.0, abs(self.here.value)):
             return False
         self.here = again
         return True
@@ -142,7 +153,7 @@ class _Ascent(Generic[C]):
                 length *= 0.25
             elif self.acceptable(there, step, slope):
                 self.learn(step, self.here.gradient - there.gradient)
-                self.x, self.here = target, there
+                self.x, self.here, self.confirmed = target, there, False
                 return True
             else:
                 length *= _interpolate(self.here.value, slope, there.value)

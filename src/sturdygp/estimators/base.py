@@ -25,7 +25,7 @@ from sturdygp.methods.base import Fit, Method, Problem, default_kernel
 from sturdygp.optimise import Status
 
 BLAS = ThreadpoolController()
-# Below this many rows a second BLAS thread costs more than it brings.
+# Below this many rows a second BLAS thread brings little, and costs much if the other core is busy.
 ROWS_FOR_THREADS = 500
 
 

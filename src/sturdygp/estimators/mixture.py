@@ -23,8 +23,8 @@ class MixtureGPRegressor(FlaggingGPRegressor):
     prior : MixturePrior, optional
         Keeps the nominal variance from collapsing onto interpolated readings.
     n_starts : int
-        Starts to climb from; the bound picks. The likelihood has many local optima: from 40 % outliers
-        a single start often loses the nominal component.
+        Starts to climb from; the bound picks. The likelihood has many local optima: with many outliers
+        a single start may lose the nominal component.
     kernel, init_noise_variance, scale_targets, max_iter, tol, random_state, n_jobs, verbose
         As for :class:`AsorGPRegressor`.
 

@@ -31,7 +31,9 @@ class StudentTGPRegressor(BaseGPRegressor):
         Weight of each reading relative to one that the function meets exactly.
     note_ : str
         Not empty if expectation propagation did not converge and something coarser was used.
-    kernel_, mean_, noise_variance_, bound_, status_, n_iter_, n_factorizations_, trace_
+    n_factorizations_ : int or array
+        Factorisations; a point at which EP or Laplace failed is charged 60, whatever it took.
+    kernel_, mean_, noise_variance_, bound_, status_, n_iter_, trace_
         As for :class:`AsorGPRegressor`; the bound approximates the log evidence.
 
     Examples

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 from typing import Self
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
+
+LOG_2PI = log(2.0 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Sites:
         spread = np.broadcast_to(np.asarray(variance, dtype=np.float64), target.shape)
         if not np.all(spread > 0):
             raise ValueError(f"variance must be positive, got a least value of {spread.min():g}")
-        return cls(target, 1.0 / spread, -0.5 * np.log(2.0 * np.pi * spread))
+        return cls(target, 1.0 / spread, -0.5 * (LOG_2PI + np.log(spread)))
 
     def __len__(self) -> int:
         """The number of observations."""

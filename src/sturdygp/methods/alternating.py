@@ -7,7 +7,7 @@ the moments from which the latent part is updated.
 
 A gradient taken with the weights of the last point misleads a quasi-Newton method. Before a new
 point is factorised, the weights are therefore brought up to date for it by a few steps of
-conjugate gradients, preconditioned with the last factor: O(n^2), and a third of the evaluations.
+conjugate gradients, preconditioned with the last factor. That costs O(n^2).
 """
 
 from __future__ import annotations

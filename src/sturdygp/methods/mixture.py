@@ -11,11 +11,10 @@ from scipy.special import gammaln, logsumexp, softmax
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import condition
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.alternating import Alternation, spread_starts
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 
-LOG_2PI = log(2.0 * np.pi)
 # Updates of shares and variance ratios for each update of the responsibilities: they cost O(n).
 SHARE_UPDATES = 3
 # Variance of a broad component over that of the nominal one, at the least.

@@ -15,12 +15,10 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPosterior, condition
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
 from sturdygp.optimise import Evaluation, Optimum, best_of, maximise
-
-LOG_2PI = log(2.0 * np.pi)
 
 Centre = Literal["median", "mean"]
 Score = Literal["weighted", "plain"]

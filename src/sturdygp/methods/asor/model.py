@@ -13,9 +13,8 @@ from scipy.special import expit, gammaln, logsumexp, xlogy
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals, chunks
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import LOG_2PI, Sites
 
-LOG_2PI = log(2.0 * np.pi)
 # Updates of the slab's rate for each update of the multipliers: they cost O(n).
 RATE_UPDATES = 2
 # Grid of log multipliers over which the slab is integrated for readings that were not trained on.

@@ -10,13 +10,13 @@ from scipy.special import digamma, gammaln, logsumexp
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import LOG_2PI
 
 # Grid of the log precision multiplier over which the scale mixture is integrated: 200 points on
 # [log 1e-8, 5], further down if a reading is far away, finer where many degrees of freedom make it narrow.
 LOWEST, HIGHEST, SPACING = log(1e-8), 5.0, (5.0 - log(1e-8)) / 199
 NARROW_DOF, NORMAL_DOF = 30.0, 1e7
 WIDTHS, SPACING_IN_WIDTHS, MOST_POINTS = 12.0, 0.4, 4000
-LOG_2PI = log(2.0 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ from scipy.special import gammaln
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import LOG_2PI, Sites
 
-LOG_2PI = log(2.0 * np.pi)
 LOG_DOF_BOX = (log(1.2), log(1000.0))
 
 
