@@ -116,7 +116,7 @@ class _Ascent(Generic[C]):
         return Status.CONVERGED if flat else Status.STALLED
 
     def confirm(self, tol: float, *, flat: bool) -> Status | None:
-        """Bring the latent state up to date; a flat gradient that stays flat by its own change is confirmed."""
+        """Bring the latent state up to date; confirm a flat gradient that another such change leaves flat."""
         before = self.here.gradient
         if not self.refresh():
             return Status.STALLED
