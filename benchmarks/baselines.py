@@ -18,7 +18,7 @@ from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels import SquaredExponential
-from sturdygp.methods.student_t.ep import NaturalSites, Propagation
+from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.methods.student_t.laplace import approximate
 from sturdygp.methods.student_t.likelihood import TLikelihood
 

@@ -28,11 +28,11 @@ from sturdygp.kernels import SquaredExponential
 from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.base import LOG_NOISE_BOX, Problem, default_kernel
 from sturdygp.methods.mixture import Components, Mixture, MixtureModel
+from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.methods.rcgp import Rcgp, Weighting
 from sturdygp.methods.standard import Standard
 from sturdygp.methods.student_t import StudentT
 from sturdygp.methods.student_t import method as student_t_method
-from sturdygp.methods.student_t.ep import NaturalSites, Propagation
 from sturdygp.methods.student_t.laplace import approximate
 from sturdygp.methods.student_t.likelihood import TLikelihood
 from sturdygp.methods.student_t.vb import VbModel, best_dof, update_weights

@@ -57,6 +57,22 @@ class LatentModel(Protocol[L]):
 
 
 @dataclass(frozen=True, eq=False)
+class ThetaPrior:
+    """Independent normal densities of the kernel's logarithmic parameters; precision zero says nothing."""
+
+    mean: FloatArray
+    precision: FloatArray
+
+    def log_density(self, theta: FloatArray) -> float:
+        """Up to a constant."""
+        return -0.5 * float(self.precision @ (theta - self.mean) ** 2)
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Derivative of the log density."""
+        return self.precision * (self.mean - theta)
+
+
+@dataclass(frozen=True, eq=False)
 class Start(Generic[L]):
     """Where a climb begins."""
 
@@ -81,6 +97,7 @@ class Alternation(Generic[L]):
     model: LatentModel[L]
     X: FloatArray
     extra_bounds: FloatArray
+    theta_prior: ThetaPrior | None = None
 
     def climb(
         self, start: Start[L], *, max_iter: int, tol: float, callback: Callback | None = None
@@ -130,10 +147,13 @@ class Alternation(Generic[L]):
         gain = after - before
         gain += expected_log_sites(self.model.sites(extra, updated), marginals)
         gain -= expected_log_sites(sites, marginals)
-        gradient = [posterior.gradient().kernel, self.model.extra_gradient(extra, latent, marginals)]
+        by_theta, regular = posterior.gradient().kernel, 0.0
+        if self.theta_prior is not None:
+            by_theta = by_theta + self.theta_prior.gradient(kernel.theta)
+            regular = self.theta_prior.log_density(kernel.theta)
         return Evaluation(
-            value=posterior.log_evidence + before + gain,
-            gradient=np.concatenate(gradient),
+            value=posterior.log_evidence + regular + before + gain,
+            gradient=np.concatenate([by_theta, self.model.extra_gradient(extra, latent, marginals)]),
             carry=Trail(updated, posterior.compact(), marginals.variance),
             gain=gain,
             fallback=Trail(updated),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 
 import numpy as np
@@ -20,7 +20,7 @@ WIDTHS, SPACING_IN_WIDTHS, MOST_POINTS = 12.0, 0.4, 4000
 
 
 @dataclass(frozen=True, eq=False)
-class Tilted:
+class TiltedT:
     """Moments of cavity times likelihood, and how their normaliser responds to the parameters."""
 
     log_z: FloatArray
@@ -72,7 +72,15 @@ class TLikelihood:
         bend = np.array([bend_noise, nu * (a - r**2) / d**2 + bend_noise])
         return value, slope, bend
 
-    def tilted(self, y: FloatArray, cavity: Marginals) -> Tilted:
+    def tilted(self, y: FloatArray, cavity: Marginals, share: float = 1.0) -> TiltedT:
+        """Integrate a power of the likelihood; the derivatives are those of the power."""
+        if share == 1.0:
+            return self._tilted(y, cavity)
+        other, constant = self.power(share)
+        tilted = other.tilted(y, cavity)
+        return replace(tilted, log_z=tilted.log_z + constant)
+
+    def _tilted(self, y: FloatArray, cavity: Marginals) -> TiltedT:
         """Integrate the likelihood, a scale mixture of normals, against normal cavities."""
         v, delta = cavity.variance[:, None], (y - cavity.mean)[:, None]
         grid = self._grid(float(np.abs(delta).max()))
@@ -93,7 +101,7 @@ class TLikelihood:
         spread = (p * (gain * noise + (shift - mean_shift[:, None]) ** 2)).sum(axis=1)
         by_noise = (p * 0.5 * noise * (delta**2 / total - 1.0) / total).sum(axis=1)
         slope = half * (1.0 + log(half) - float(digamma(half)) + grid - u)
-        return Tilted(log_z, Marginals(cavity.mean + mean_shift, spread), by_noise, p @ slope)
+        return TiltedT(log_z, Marginals(cavity.mean + mean_shift, spread), by_noise, p @ slope)
 
     def _log_constant(self) -> float:
         half = 0.5 * self.dof

@@ -14,9 +14,9 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, ExactPrior, condition
 from sturdygp.methods.alternating import Alternation, spread_starts
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
-from sturdygp.methods.student_t.ep import NaturalSites, Propagated, Propagation
+from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
 from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
-from sturdygp.methods.student_t.likelihood import TLikelihood
+from sturdygp.methods.student_t.likelihood import TiltedT, TLikelihood
 from sturdygp.methods.student_t.vb import LOG_DOF_BOX, VbModel, Weights, update_weights
 from sturdygp.optimise import Evaluation, Optimum, Status, maximise
 
@@ -35,7 +35,7 @@ NO_LAPLACE = "Laplace's approximation does not exist at the start; this fit is v
 
 Inference = Literal["ep", "vb", "laplace"]
 C = TypeVar("C")
-R = TypeVar("R", Propagated, LaplaceFit)
+R = TypeVar("R", Propagated[TiltedT], LaplaceFit)
 
 
 @dataclass
@@ -113,7 +113,7 @@ class StudentT:
         learn = self.dof is None and share == 1.0
         size = problem.kernel.theta.size
 
-        def run(x: FloatArray, start: NaturalSites, *, careful: bool) -> Propagated:
+        def run(x: FloatArray, start: NaturalSites, *, careful: bool) -> Propagated[TiltedT]:
             likelihood = self._likelihood(x[size:], first.likelihood, learn=learn)
             prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
             return Propagation(prior, problem.y, likelihood, share).run(start, careful=careful)

@@ -1,6 +1,6 @@
 """Robust expectation propagation (Jylänki, Vanhatalo and Vehtari, JMLR 2011).
 
-The Student-t is not log-concave: outliers get sites of negative precision, which widen the posterior, and
+A robust likelihood is not log-concave: outliers get sites of negative precision, which widen the posterior, and
 plain parallel updates may leave it improper. Updates are therefore damped, no marginal variance may more than
 double at a time, and a step that would make the posterior or a cavity improper is halved. Nothing is clamped.
 """
@@ -8,6 +8,7 @@ double at a time, and a step that would make the posterior or a cavity improper 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, ExactPrior
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import Sites
-from sturdygp.methods.student_t.likelihood import Tilted, TLikelihood
 
 # Damping and most sweeps: first as fast as it goes, then more and more carefully.
 DAMPINGS = ((0.8, 60), (0.3, 150), (0.1, 400))
@@ -28,6 +28,33 @@ PATIENCE = 5
 HALVINGS = 12
 # Least size of a site's precision relative to the nominal one: its target is shift / precision.
 LEAST_PRECISION = 1e-8
+
+
+class Tilted(Protocol):
+    """Cavities times likelihood: log normalisers and moments. A likelihood may add derivatives."""
+
+    @property
+    def log_z(self) -> FloatArray:
+        """Log normalisers."""
+
+    @property
+    def moments(self) -> Marginals:
+        """Means and variances."""
+
+
+T = TypeVar("T", bound=Tilted)
+T_co = TypeVar("T_co", bound=Tilted, covariant=True)
+
+
+class Likelihood(Protocol[T_co]):
+    """A density of readings that can be integrated against normal cavities."""
+
+    @property
+    def noise(self) -> float:
+        """Variance of a nominal reading."""
+
+    def tilted(self, y: FloatArray, cavity: Marginals, share: float) -> T_co:
+        """Integrate a power of the likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +73,12 @@ class NaturalSites:
 
 
 @dataclass(frozen=True, eq=False)
-class Propagated:
+class Propagated(Generic[T]):
     """The state after a sweep: posterior, cavities, tilted moments, and the sites they ask for."""
 
     natural: NaturalSites
     posterior: ExactPosterior
-    tilted: Tilted
+    tilted: T
     wanted: NaturalSites
     log_evidence: float
     n_factorizations: int = 0
@@ -69,15 +96,16 @@ class Propagated:
 
 
 @dataclass(frozen=True, eq=False)
-class Propagation:
+class Propagation(Generic[T]):
     """Expectation propagation for one kernel and one likelihood; ``share`` below one is fractional."""
 
     prior: ExactPrior
     y: FloatArray
-    likelihood: TLikelihood
+    likelihood: Likelihood[T]
     share: float = 1.0
+    tolerance: float = TOLERANCE
 
-    def run(self, start: NaturalSites, *, careful: bool) -> Propagated:
+    def run(self, start: NaturalSites, *, careful: bool) -> Propagated[T]:
         """Sweep until marginals and tilted moments agree; raise if they do not.
 
         A careful run tries again with stronger damping before it gives up.
@@ -90,10 +118,10 @@ class Propagation:
                 return replace(state, n_factorizations=spent)
         raise NotPositiveDefiniteError(f"expectation propagation did not converge in {spent} sweeps")
 
-    def _descend(self, state: Propagated, damping: float, sweeps: int) -> tuple[Propagated | None, int]:
+    def _descend(self, state: Propagated[T], damping: float, sweeps: int) -> tuple[Propagated[T] | None, int]:
         """Sweep with one damping; no state if it does not converge. Also say how many sweeps it took."""
         best, since, count = state.disagreement, 0, 1
-        while state.disagreement > TOLERANCE:
+        while state.disagreement > self.tolerance:
             reached, tries = self._sweep(state, damping)
             count += tries
             if reached is None or count > sweeps:
@@ -105,7 +133,7 @@ class Propagation:
                 break
         return state, count
 
-    def _start(self, natural: NaturalSites) -> Propagated:
+    def _start(self, natural: NaturalSites) -> Propagated[T]:
         """Where the given sites are improper for this kernel, go back towards none at all."""
         for _ in range(HALVINGS):
             state = self._assess(natural)
@@ -114,7 +142,7 @@ class Propagation:
             natural = NaturalSites(0.5 * natural.precision, 0.5 * natural.shift)
         raise NotPositiveDefiniteError("expectation propagation found no proper start")
 
-    def _sweep(self, state: Propagated, damping: float) -> tuple[Propagated | None, int]:
+    def _sweep(self, state: Propagated[T], damping: float) -> tuple[Propagated[T] | None, int]:
         """One damped parallel update; the step is halved until posterior and cavities are proper."""
         change = state.wanted.precision - state.natural.precision
         # A marginal variance may at most double: its precision may fall by half.
@@ -128,7 +156,7 @@ class Propagation:
             step = 0.5 * step
         return None, HALVINGS
 
-    def _assess(self, natural: NaturalSites) -> Propagated | None:
+    def _assess(self, natural: NaturalSites) -> Propagated[T] | None:
         """Condition on the sites and compute what they should be, or None if something is improper."""
         least = LEAST_PRECISION / self.likelihood.noise
         small = np.abs(natural.precision) < least
@@ -142,12 +170,9 @@ class Propagation:
         limit = 2.0 * self.prior.kernel.diag(self.prior.X)
         if not np.all((cavity.variance > 0.0) & (cavity.variance < limit)):
             return None
-        likelihood, constant = self.likelihood, 0.0
-        if self.share < 1.0:
-            likelihood, constant = self.likelihood.power(self.share)
-        tilted = likelihood.tilted(self.y, cavity)
+        tilted = self.likelihood.tilted(self.y, cavity, self.share)
         wanted = self._wanted(tilted.moments, cavity)
-        log_scale = self._log_scale(tilted.log_z + constant, sites, cavity)
+        log_scale = self._log_scale(tilted.log_z, sites, cavity)
         return Propagated(natural, posterior, tilted, wanted, posterior.log_evidence + float(log_scale.sum()))
 
     def _wanted(self, tilted: Marginals, cavity: Marginals) -> NaturalSites:

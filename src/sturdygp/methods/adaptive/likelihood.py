@@ -1,0 +1,65 @@
+"""The fitted likelihood: for expectation propagation, and for readings that were not trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import LOG_2PI
+from sturdygp.methods.adaptive.model import Contamination
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedBranches:
+    """Moments of cavity times likelihood, and the probability of each branch."""
+
+    log_z: FloatArray
+    moments: Marginals
+    responsibility: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class BranchLikelihood:
+    """A mixture of normals: nominal first, then the cells of the contaminated branch."""
+
+    share: FloatArray
+    shift: FloatArray
+    variance: FloatArray
+
+    @classmethod
+    def of(cls, contamination: Contamination, nominal: float) -> BranchLikelihood:
+        """With these parameters."""
+        cells = contamination.shape.centres.size
+        return cls(
+            np.append(nominal, np.full(cells, (1.0 - nominal) / cells)),
+            np.append(0.0, contamination.cell_shift),
+            np.append(contamination.noise, np.full(cells, contamination.cell_variance)),
+        )
+
+    @property
+    def noise(self) -> float:
+        """Variance of a nominal reading."""
+        return float(self.variance[0])
+
+    def tilted(self, y: FloatArray, cavity: Marginals, share: float = 1.0) -> TiltedBranches:
+        """Integrate the likelihood against normal cavities."""
+        if share != 1.0:
+            raise NotImplementedError("a power of a mixture is not a mixture")
+        total = cavity.variance[:, None] + self.variance
+        delta = (y - cavity.mean)[:, None] - self.shift
+        log_joint = np.log(self.share) - 0.5 * (LOG_2PI + np.log(total) + delta**2 / total)
+        log_z = np.asarray(logsumexp(log_joint, axis=1))
+        r = np.exp(log_joint - log_z[:, None])
+        gain = cavity.variance[:, None] / total
+        step = gain * delta
+        mean_step = (r * step).sum(axis=1)
+        variance = (r * (gain * self.variance + (step - mean_step[:, None]) ** 2)).sum(axis=1)
+        return TiltedBranches(log_z, Marginals(cavity.mean + mean_step, variance), r)
+
+    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Probability that ``y`` is faulty where the function is ``N(mean, variance)``."""
+        return 1.0 - self.tilted(y, Marginals(mean, variance)).responsibility[:, 0]

@@ -1,0 +1,205 @@
+"""The model: a reading is nominal, or off by a random amount whose distribution is learned.
+
+``y = f + e`` with ``e ~ N(0, noise)`` for a nominal reading and ``e = shift + spread * u`` for a faulty
+one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The derivation is in
+``docs/contamination.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.methods.base import LOG_NOISE_BOX
+
+# Updates of the nominal share for each update of the responsibilities: they cost O(n).
+SHARE_UPDATES = 2
+# The largest share: a contaminated branch is never quite ruled out.
+MOST_NOMINAL = 1.0 - 1e-4
+# Beside the noise: log of the ratio of spread to nominal standard deviation, and shift in spreads.
+EXTRA_BOX = np.vstack([LOG_NOISE_BOX, np.log([[2.0, 1e7]]), [[-4.0, 4.0]]])
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A standardised distribution of faults: equally likely normal cells of one width."""
+
+    name: str
+    centres: FloatArray
+    width: float
+
+    @classmethod
+    def normal(cls) -> Shape:
+        """One cell."""
+        return cls("normal", np.zeros(1), 1.0)
+
+    @classmethod
+    def flat(cls, cells: int) -> Shape:
+        """Cells side by side: level in the middle, with edges as sharp as a cell is wide."""
+        centres = (2.0 * np.arange(cells) + 1.0) / cells - 1.0
+        width = 1.0 / cells
+        scale = sqrt(float(np.mean(centres**2)) + width**2)
+        return cls("flat", centres / scale, width / scale)
+
+
+@dataclass(frozen=True)
+class ContaminationPrior:
+    """What is assumed when the data do not tell, in units of the robust scale of the targets.
+
+    Each is a soft floor: steep below, nearly level above.
+
+    Parameters
+    ----------
+    noise_scale, noise_dof : float
+        The nominal noise variance has log density ``-(noise_dof log v + noise_scale / v) / 2``.
+    ratio : float
+        The spread of faults is rarely less than about this many nominal standard deviations: the log
+        density of their ratio ``rho`` is ``-(ratio / rho)^2 / 2``.
+    nominal : float
+        Nominal readings are rarely a small share ``p`` of all: its log density is ``-nominal / p``.
+    offset : float
+        The shift of faults has this standard deviation, in units of their spread.
+    """
+
+    noise_scale: float = 0.002
+    noise_dof: float = 2.0
+    ratio: float = 8.0
+    nominal: float = 1.0
+    offset: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse values outside the model."""
+        for name in ("noise_scale", "noise_dof", "ratio", "nominal", "offset"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """Responsibilities, nominal first and then each cell of the contaminated branch; the nominal share."""
+
+    responsibility: FloatArray
+    nominal: float
+
+
+@dataclass(frozen=True, eq=False)
+class Contamination:
+    """Parameters in the units of the scaled targets: nominal variance, and the cells of the faults."""
+
+    noise: float
+    shift: float
+    spread: float
+    shape: Shape
+
+    @classmethod
+    def of(cls, extra: FloatArray, shape: Shape) -> Contamination:
+        """From the logs of noise variance and ratio, and the shift in spreads."""
+        spread = exp(0.5 * extra[0] + extra[1])
+        return cls(exp(extra[0]), float(extra[2]) * spread, spread, shape)
+
+    @property
+    def extra(self) -> FloatArray:
+        """The parameters as an optimiser sees them, within their box."""
+        values = [log(self.noise), log(self.spread) - 0.5 * log(self.noise), self.shift / self.spread]
+        return np.clip(values, *EXTRA_BOX.T)
+
+    @property
+    def cell_shift(self) -> FloatArray:
+        """Mean of each cell."""
+        return self.shift + self.spread * self.shape.centres
+
+    @property
+    def cell_variance(self) -> float:
+        """Variance of every cell."""
+        return (self.spread * self.shape.width) ** 2
+
+    def log_joint(self, nominal: float, squared: FloatArray, by_cell: FloatArray) -> FloatArray:
+        """Log probability of each branch with ``E exp`` of squared distances, up to ``-log(2 pi) / 2``."""
+        faulty = (1.0 - nominal) / self.shape.centres.size
+        joint = np.empty((squared.size, 1 + self.shape.centres.size))
+        joint[:, 0] = log(nominal) - 0.5 * (log(self.noise) + squared / self.noise)
+        joint[:, 1:] = log(faulty) - 0.5 * (log(self.cell_variance) + by_cell / self.cell_variance)
+        return joint
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveModel:
+    """The likelihood as a latent model; ``extra`` are log noise variance, log ratio and offset."""
+
+    y: FloatArray
+    shape: Shape
+    prior: ContaminationPrior
+
+    def sites(self, extra: FloatArray, latent: Branches) -> Sites:
+        """Precisions of all branches added up; their targets averaged; the rest stands in the scale."""
+        c, r = Contamination.of(extra, self.shape), latent.responsibility
+        nominal, cells = r[:, 0], r[:, 1:]
+        precision = nominal / c.noise + cells.sum(axis=1) / c.cell_variance
+        # Distance of the target below the reading, and the spread of the branches around it.
+        below = (cells @ c.cell_shift) / (c.cell_variance * precision)
+        scatter = (cells @ c.cell_shift**2) / c.cell_variance - precision * below**2
+        zero = np.zeros(r.shape[0])
+        log_weight = c.log_joint(latent.nominal, zero, zero[:, None])
+        entropy = -(r * np.log(np.maximum(r, 1e-300)))
+        log_scale = (entropy + r * log_weight).sum(axis=1) - 0.5 * (scatter + LOG_2PI)
+        return Sites(self.y - below, precision, log_scale)
+
+    def log_prior(self, extra: FloatArray, latent: Branches) -> float:
+        """Log density of the soft floors, up to a constant."""
+        p, (log_noise, log_ratio, offset) = self.prior, extra
+        noise = p.noise_dof * log_noise + p.noise_scale * exp(-log_noise)
+        ratio, shift = p.ratio**2 * exp(-2.0 * log_ratio), (offset / p.offset) ** 2
+        return -0.5 * float(noise + ratio + shift) - p.nominal / latent.nominal
+
+    def extra_gradient(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
+        """Derivatives for given responsibilities; the spread moves with the noise."""
+        p, (log_noise, log_ratio, offset) = self.prior, extra
+        spread, squared_width = exp(0.5 * log_noise + log_ratio), self.shape.width**2
+        nominal, cells = latent.responsibility[:, 0], latent.responsibility[:, 1:]
+        residual, faulty = self.y - marginals.mean, cells.sum(axis=1)
+        second_moment = residual**2 + marginals.variance
+        weighted = float(nominal @ second_moment)
+        by_noise = (weighted + p.noise_scale) * exp(-log_noise) - float(nominal.sum()) - p.noise_dof
+        # Sums over cells of responsibility times residual distance, in spreads.
+        pull = faulty * (residual / spread - offset) - cells @ self.shape.centres
+        by_offset = float(pull.sum()) / squared_width
+        stretch = float(pull @ residual) / spread + float(faulty @ marginals.variance) / spread**2
+        by_spread = stretch / squared_width - float(faulty.sum())
+        return np.array(
+            [
+                0.5 * (by_noise + by_spread),
+                by_spread + p.ratio**2 * exp(-2.0 * log_ratio),
+                by_offset - offset / p.offset**2,
+            ]
+        )
+
+    def update(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> Branches:
+        """Responsibilities and the nominal share for these moments of the function."""
+        c, nominal = Contamination.of(extra, self.shape), latent.nominal
+        residual = self.y - marginals.mean
+        squared = residual**2 + marginals.variance
+        by_cell = (residual[:, None] - c.cell_shift) ** 2 + marginals.variance[:, None]
+        for _ in range(SHARE_UPDATES):
+            r = normalised(c.log_joint(nominal, squared, by_cell))
+            nominal = self.best_share(float(r[:, 0].sum()))
+        return Branches(normalised(c.log_joint(nominal, squared, by_cell)), nominal)
+
+    def best_share(self, count: float) -> float:
+        """Where ``count log p + (n - count) log(1 - p) - prior.nominal / p`` is largest."""
+        n, floor = self.y.size, self.prior.nominal
+        excess = count - floor
+        return min((excess + sqrt(excess**2 + 4.0 * n * floor)) / (2.0 * n), MOST_NOMINAL)
+
+
+def normalised(log_joint: FloatArray) -> FloatArray:
+    """Rows in proportion to their exponentials; written over."""
+    log_joint -= log_joint.max(axis=1, keepdims=True)
+    np.exp(log_joint, out=log_joint)
+    log_joint /= log_joint.sum(axis=1, keepdims=True)
+    return log_joint
