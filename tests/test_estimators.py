@@ -20,6 +20,7 @@ from sturdygp import (
     MixtureGPRegressor,
     OracleGPRegressor,
     RCGPRegressor,
+    RobustGPRegressor,
     StandardGPRegressor,
     StudentTGPRegressor,
 )
@@ -36,12 +37,13 @@ ESTIMATORS = [
     StudentTGPRegressor(inference="laplace"),
     StudentTGPRegressor(),
     MixtureGPRegressor(),
+    RobustGPRegressor(),
 ]
 IDS = [type(e).__name__ + getattr(e, "inference", "") for e in ESTIMATORS]
 # Not robust, or only when told.
 TRUSTING = (StandardGPRegressor, OracleGPRegressor)
 # These tell outliers from nominal readings.
-FLAGGING = (AsorGPRegressor, MixtureGPRegressor)
+FLAGGING = (AsorGPRegressor, MixtureGPRegressor, RobustGPRegressor)
 
 
 @pytest.fixture(params=ESTIMATORS, ids=IDS)

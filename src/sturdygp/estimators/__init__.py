@@ -5,6 +5,7 @@ from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
+from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 
@@ -13,6 +14,7 @@ __all__ = [
     "MixtureGPRegressor",
     "OracleGPRegressor",
     "RCGPRegressor",
+    "RobustGPRegressor",
     "StandardGPRegressor",
     "StudentTGPRegressor",
 ]

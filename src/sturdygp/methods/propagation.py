@@ -1,8 +1,9 @@
 """Robust expectation propagation (Jylänki, Vanhatalo and Vehtari, JMLR 2011).
 
-A robust likelihood is not log-concave: outliers get sites of negative precision, which widen the posterior, and
-plain parallel updates may leave it improper. Updates are therefore damped, no marginal variance may more than
-double at a time, and a step that would make the posterior or a cavity improper is halved. Nothing is clamped.
+A robust likelihood is not log-concave: outliers get sites of negative precision, which widen the posterior,
+and plain parallel updates may leave it improper. Updates are therefore damped, no marginal variance may more
+than double at a time, and a step that would make the posterior or a cavity improper is halved. Nothing is
+clamped.
 """
 
 from __future__ import annotations

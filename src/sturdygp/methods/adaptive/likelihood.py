@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
@@ -26,24 +27,30 @@ class TiltedBranches:
 class BranchLikelihood:
     """A mixture of normals: nominal first, then the cells of the contaminated branch."""
 
-    share: FloatArray
-    shift: FloatArray
-    variance: FloatArray
-
-    @classmethod
-    def of(cls, contamination: Contamination, nominal: float) -> BranchLikelihood:
-        """With these parameters."""
-        cells = contamination.shape.centres.size
-        return cls(
-            np.append(nominal, np.full(cells, (1.0 - nominal) / cells)),
-            np.append(0.0, contamination.cell_shift),
-            np.append(contamination.noise, np.full(cells, contamination.cell_variance)),
-        )
+    contamination: Contamination
+    nominal: float
 
     @property
     def noise(self) -> float:
         """Variance of a nominal reading."""
-        return float(self.variance[0])
+        return self.contamination.noise
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Prior probability of each."""
+        cells = self.contamination.shape.centres.size
+        return np.append(self.nominal, np.full(cells, (1.0 - self.nominal) / cells))
+
+    @cached_property
+    def shift(self) -> FloatArray:
+        """Mean of what each adds to the function."""
+        return np.append(0.0, self.contamination.cell_shift)
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Its variance."""
+        cells = self.contamination.shape.centres.size
+        return np.append(self.noise, np.full(cells, self.contamination.cell_variance))
 
     def tilted(self, y: FloatArray, cavity: Marginals, share: float = 1.0) -> TiltedBranches:
         """Integrate the likelihood against normal cavities."""

@@ -21,8 +21,9 @@ from sturdygp.methods.base import LOG_NOISE_BOX
 SHARE_UPDATES = 2
 # The largest share: a contaminated branch is never quite ruled out.
 MOST_NOMINAL = 1.0 - 1e-4
-# Beside the noise: log of the ratio of spread to nominal standard deviation, and shift in spreads.
-EXTRA_BOX = np.vstack([LOG_NOISE_BOX, np.log([[2.0, 1e7]]), [[-4.0, 4.0]]])
+# Beside the noise: the log of the faults' spread, and their shift in spreads. What is spread by less than
+# half of the targets' robust scale is no fault but the misfit of an otherwise good model.
+EXTRA_BOX = np.vstack([LOG_NOISE_BOX, np.log([[0.5, 1e8]]), [[-4.0, 4.0]]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +100,15 @@ class Contamination:
 
     @classmethod
     def of(cls, extra: FloatArray, shape: Shape) -> Contamination:
-        """From the logs of noise variance and ratio, and the shift in spreads."""
-        spread = exp(0.5 * extra[0] + extra[1])
+        """From the logs of noise variance and spread, and the shift in spreads."""
+        spread = exp(extra[1])
         return cls(exp(extra[0]), float(extra[2]) * spread, spread, shape)
 
     @property
     def extra(self) -> FloatArray:
         """The parameters as an optimiser sees them, within their box."""
-        values = [log(self.noise), log(self.spread) - 0.5 * log(self.noise), self.shift / self.spread]
-        return np.clip(values, *EXTRA_BOX.T)
+        values = [log(self.noise), log(self.spread), self.shift / self.spread]
+        return np.asarray(np.clip(values, *EXTRA_BOX.T))
 
     @property
     def cell_shift(self) -> FloatArray:
@@ -130,7 +131,7 @@ class Contamination:
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveModel:
-    """The likelihood as a latent model; ``extra`` are log noise variance, log ratio and offset."""
+    """The likelihood as a latent model; ``extra`` are log noise variance, log spread and offset."""
 
     y: FloatArray
     shape: Shape
@@ -152,15 +153,15 @@ class AdaptiveModel:
 
     def log_prior(self, extra: FloatArray, latent: Branches) -> float:
         """Log density of the soft floors, up to a constant."""
-        p, (log_noise, log_ratio, offset) = self.prior, extra
+        p, (log_noise, log_spread, offset) = self.prior, extra
         noise = p.noise_dof * log_noise + p.noise_scale * exp(-log_noise)
-        ratio, shift = p.ratio**2 * exp(-2.0 * log_ratio), (offset / p.offset) ** 2
+        ratio, shift = p.ratio**2 * exp(log_noise - 2.0 * log_spread), (offset / p.offset) ** 2
         return -0.5 * float(noise + ratio + shift) - p.nominal / latent.nominal
 
     def extra_gradient(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
-        """Derivatives for given responsibilities; the spread moves with the noise."""
-        p, (log_noise, log_ratio, offset) = self.prior, extra
-        spread, squared_width = exp(0.5 * log_noise + log_ratio), self.shape.width**2
+        """Derivatives for given responsibilities."""
+        p, (log_noise, log_spread, offset) = self.prior, extra
+        spread, squared_width = exp(log_spread), self.shape.width**2
         nominal, cells = latent.responsibility[:, 0], latent.responsibility[:, 1:]
         residual, faulty = self.y - marginals.mean, cells.sum(axis=1)
         second_moment = residual**2 + marginals.variance
@@ -171,13 +172,8 @@ class AdaptiveModel:
         by_offset = float(pull.sum()) / squared_width
         stretch = float(pull @ residual) / spread + float(faulty @ marginals.variance) / spread**2
         by_spread = stretch / squared_width - float(faulty.sum())
-        return np.array(
-            [
-                0.5 * (by_noise + by_spread),
-                by_spread + p.ratio**2 * exp(-2.0 * log_ratio),
-                by_offset - offset / p.offset**2,
-            ]
-        )
+        ratio = p.ratio**2 * exp(log_noise - 2.0 * log_spread)
+        return np.array([0.5 * (by_noise - ratio), by_spread + ratio, by_offset - offset / p.offset**2])
 
     def update(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> Branches:
         """Responsibilities and the nominal share for these moments of the function."""

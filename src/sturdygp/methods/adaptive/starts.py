@@ -12,8 +12,6 @@ from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, Contamination, normalised
 from sturdygp.methods.alternating import Start
 
-# How sure a start is of the readings near its level, and how unsure of the others.
-NEAR, FAR = 0.9, 0.1
 # Least number of readings near a level, and least variance of scaled targets around it.
 LEAST_NEAR, LEAST_VARIANCE = 3, 1e-4
 # Least ratio of spread to nominal standard deviation that a start supposes.
@@ -22,26 +20,45 @@ LEAST_RATIO = 2.5
 
 @dataclass(frozen=True)
 class Level:
-    """The readings nearest to a quantile of the targets, and what share of all they are."""
+    """The share of all readings that is nearest to a quantile of the targets is probably nominal."""
 
     quantile: float
     share: float
+    near: float = 0.9
+    far: float = 0.1
 
-    def start(self, model: AdaptiveModel, kernel: Kernel) -> Start[Branches]:
-        """Half of the variance around the level is signal, half is noise."""
+    def start(self, model: AdaptiveModel, kernel: Kernel, noise_share: float) -> Start[Branches]:
+        """A share of the variance around the level is noise, and all of it signal."""
         y = model.y
-        away = np.abs(y - np.quantile(y, self.quantile))
-        count = max(int(np.ceil(self.share * y.size)), LEAST_NEAR)
-        nominal = np.full(y.size, FAR)
-        nominal[np.argsort(away, kind="stable")[:count]] = NEAR
         residual = y - np.quantile(y, self.quantile)
+        count = max(int(np.ceil(self.share * y.size)), LEAST_NEAR)
+        nominal = np.full(y.size, self.far)
+        nominal[np.argsort(np.abs(residual), kind="stable")[:count]] = self.near
         variance = max(float(nominal @ residual**2 / nominal.sum()), LEAST_VARIANCE)
-        contamination = supposed(model, residual, nominal, 0.5 * variance)
+        contamination = supposed(model, residual, nominal, noise_share * variance)
         branches = Branches(responsibilities(contamination, residual, nominal), float(nominal.mean()))
         scaled = kernel.scaled(variance)
         return Start(
             kernel.with_theta(np.clip(scaled.theta, *kernel.bounds.T)), contamination.extra, branches
         )
+
+
+TRUSTING = Level(0.5, 1.0, near=0.999)
+# Where nominal readings are sought; beyond these, at random.
+LEVELS = (
+    Level(0.5, 0.7),
+    Level(0.5, 0.3),
+    Level(0.1, 0.3),
+    Level(0.9, 0.3),
+    Level(0.3, 0.4),
+    Level(0.7, 0.4),
+)
+
+
+def levels(count: int, rng: np.random.Generator) -> list[Level]:
+    """The first few are fixed."""
+    more = [Level(rng.uniform(0.05, 0.95), rng.uniform(0.2, 0.6)) for _ in range(count - len(LEVELS))]
+    return [*LEVELS[:count], *more]
 
 
 def supposed(model: AdaptiveModel, residual: FloatArray, nominal: FloatArray, noise: float) -> Contamination:

@@ -1,0 +1,131 @@
+"""The estimator to reach for: it learns how the data are contaminated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.base import FlaggingGPRegressor
+from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.methods.adaptive import Adaptive, ContaminationPrior
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.starts import LEVELS
+
+# Probability above which a reading is called faulty, and the rate below which data are called clean.
+FAULTY = 0.5
+CLEAN_RATE = 0.005
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RobustGPRegressor(FlaggingGPRegressor):
+    """Gaussian process regression that learns how often readings are wrong, how far off, and how spread.
+
+    A reading is nominal, or off by an amount whose mean, spread and shape are learned. Faults may be
+    rare or the majority, centred or one-sided; clean data are fitted like an ordinary Gaussian process.
+
+    Parameters
+    ----------
+    prior : ContaminationPrior, optional
+        Soft floors under noise, spread and nominal share, in units of the robust scale of y.
+    n_starts : int
+        Levels around which nominal readings are sought; the bound picks among them.
+    init_noise_variance : float
+        Share of the variance around such a level that is taken for noise at the start.
+    kernel, scale_targets, max_iter, tol, random_state, n_jobs, verbose
+        As for :class:`AsorGPRegressor`.
+
+    Attributes
+    ----------
+    contamination_rate_ : float or array of shape (d_y,)
+        Share of readings that are faulty.
+    contamination_shift_, contamination_spread_ : float or array of shape (d_y,)
+        Mean and standard deviation of what a fault adds to the function, in the units of y.
+    contamination_shape_ : str or list of str
+        ``"normal"`` or ``"flat"``: the shape of the faults' distribution that the bound preferred.
+    branch_proba_ : array of shape (n, 2) or (n, d_y, 2)
+        Probability that each reading is nominal, and that it is faulty.
+    outlier_proba_ : array of the shape of y
+        The latter.
+    kernel_, mean_, noise_variance_, bound_, weights_, status_, n_iter_, n_factorizations_, trace_, note_
+        As for :class:`AsorGPRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sturdygp import RobustGPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(60)
+    >>> y[::2] += rng.uniform(1, 9, 30)  # every second reading is too high
+    >>> model = RobustGPRegressor().fit(x, y)
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1)
+    True
+    >>> print(model.summary().split(".")[0])
+    30 of 60 readings are probably faulty; the estimated rate is 49%
+    """
+
+    prior: ContaminationPrior | None = None
+    n_starts: int = len(LEVELS)
+    tol: float = 1e-4
+
+    def _method(self) -> Adaptive:
+        if self.prior is not None and not isinstance(self.prior, ContaminationPrior):
+            raise ValueError(f"prior must be a ContaminationPrior or None, got {self.prior!r}")
+        return Adaptive(prior=self.prior or ContaminationPrior(), **self._common())
+
+    def _store(self, *, single: bool) -> None:
+        super()._store(single=single)
+        found = [fitted(output) for output in self._outputs]
+        scales = np.array([output.scaling.scale for output in self._outputs])
+
+        def numbers(values: list[float]) -> Any:
+            return values[0] if single else np.array(values)
+
+        self.contamination_rate_ = numbers([1.0 - each.nominal for each in found])
+        shifts = scales * [each.contamination.shift for each in found]
+        spreads = scales * [each.contamination.spread for each in found]
+        self.contamination_shift_ = numbers(shifts.tolist())
+        self.contamination_spread_ = numbers(spreads.tolist())
+        shapes = [each.contamination.shape.name for each in found]
+        self.contamination_shape_ = shapes[0] if single else shapes
+        self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
+
+    def summary(self) -> str:
+        """What was found, in words: one paragraph for each output."""
+        check_is_fitted(self)
+        flags = self.outlier_proba_.reshape(len(self.outlier_proba_), -1)
+        several = len(self._outputs) > 1
+        return "\n".join(
+            (f"Output {index}: " if several else "") + describe(output, flags[:, index])
+            for index, output in enumerate(self._outputs)
+        )
+
+
+def fitted(output: FittedOutput) -> BranchLikelihood:
+    """The likelihood that the method found."""
+    likelihood = output.fit.outlier_model
+    if not isinstance(likelihood, BranchLikelihood):
+        raise TypeError(f"an adaptive fit has a BranchLikelihood, got {likelihood!r}")
+    return likelihood
+
+
+def describe(output: FittedOutput, faulty: FloatArray) -> str:
+    """One output in words."""
+    likelihood, scale = fitted(output), output.scaling.scale
+    rate, shift = 1.0 - likelihood.nominal, scale * likelihood.contamination.shift
+    spread, noise = scale * likelihood.contamination.spread, scale * np.sqrt(likelihood.noise)
+    count, total = int(np.nansum(faulty > FAULTY)), int(output.observed.sum())
+    nominal = f"Nominal readings scatter by {noise:.3g} around the function."
+    if rate < CLEAN_RATE and count == 0:
+        return f"None of {total} readings looks faulty. {nominal}"
+    side = "high" if shift > 0 else "low"
+    lean = f"mostly too {side}" if abs(shift) > spread else "on both sides"
+    return (
+        f"{count} of {total} readings are probably faulty; the estimated rate is {rate:.0%}. {nominal} "
+        f"Faults are {lean}: off by {shift:.3g} on average, with a standard deviation of {spread:.3g} "
+        f"and a {likelihood.contamination.shape.name} distribution."
+    )

@@ -1,0 +1,151 @@
+"""Learned contamination: its bound, gradients and moments against something independent."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from sturdygp import RobustGPRegressor, StandardGPRegressor
+from sturdygp.datasets import NormalOutliers, UniformOutliers, make_synthetic
+from sturdygp.gp import Marginals
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
+from sturdygp.methods.alternating import expected_log_sites
+
+SHAPES = [Shape.normal(), Shape.flat(5)]
+IDS = [shape.name for shape in SHAPES]
+EXTRA = np.array([-1.0, 0.3, 0.6])
+
+
+@pytest.fixture(params=SHAPES, ids=IDS)
+def model(request):
+    y = np.random.default_rng(0).normal(size=25)
+    return AdaptiveModel(y, request.param, ContaminationPrior(noise_scale=0.3))
+
+
+@pytest.fixture
+def marginals():
+    rng = np.random.default_rng(1)
+    return Marginals(rng.normal(size=25), rng.uniform(0.1, 0.5, 25))
+
+
+def bound(model, extra, latent, marginals):
+    return expected_log_sites(model.sites(extra, latent), marginals) + model.log_prior(extra, latent)
+
+
+def branches(model, rng):
+    return Branches(rng.dirichlet(np.ones(1 + model.shape.centres.size), model.y.size), 0.6)
+
+
+@pytest.mark.parametrize("cells", [1, 4, 5, 8])
+def test_shapes_are_standardised(cells):
+    shape = Shape.flat(cells)
+    assert shape.centres.mean() == pytest.approx(0.0, abs=1e-15)
+    assert np.mean(shape.centres**2) + shape.width**2 == pytest.approx(1.0)
+
+
+def test_gradient_equals_central_differences(model, marginals):
+    latent = branches(model, np.random.default_rng(2))
+    step = 1e-5
+    numeric = [
+        (bound(model, EXTRA + h, latent, marginals) - bound(model, EXTRA - h, latent, marginals)) / (2 * step)
+        for h in step * np.eye(3)
+    ]
+    np.testing.assert_allclose(model.extra_gradient(EXTRA, latent, marginals), numeric, rtol=1e-6)
+
+
+def test_sites_are_the_expected_log_joint(model, marginals):
+    latent = branches(model, np.random.default_rng(3))
+    c, r = Contamination.of(EXTRA, model.shape), latent.responsibility
+    share = np.append(0.6, np.full(model.shape.centres.size, 0.4 / model.shape.centres.size))
+    shift, sd = (
+        np.append(0.0, c.cell_shift),
+        np.sqrt(np.append(c.noise, np.full(share.size - 1, c.cell_variance))),
+    )
+    f = 0.37
+    direct = (r * (np.log(share / r) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
+    sites = model.sites(EXTRA, latent)
+    np.testing.assert_allclose(sites.log_scale - 0.5 * sites.precision * (sites.target - f) ** 2, direct)
+
+
+def test_updates_raise_the_bound_to_its_maximum(model, marginals):
+    latent = branches(model, np.random.default_rng(4))
+    values = [bound(model, EXTRA, latent, marginals)]
+    for _ in range(60):
+        latent = model.update(EXTRA, latent, marginals)
+        values.append(bound(model, EXTRA, latent, marginals))
+    assert np.all(np.diff(values) > -1e-10)
+    for nominal in (latent.nominal - 0.01, latent.nominal + 0.01):
+        assert bound(model, EXTRA, Branches(latent.responsibility, nominal), marginals) < values[-1]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=IDS)
+def test_tilted_moments_equal_quadrature(shape):
+    c = Contamination.of(EXTRA, shape)
+    likelihood = BranchLikelihood(c, 0.7)
+    y, mean, variance = 1.3, 0.2, 0.4
+    tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
+
+    def joint(f, power):
+        noise = likelihood.share @ norm.pdf(y, f + likelihood.shift, np.sqrt(likelihood.variance))
+        return f**power * norm.pdf(f, mean, np.sqrt(variance)) * noise
+
+    z, first, second = (quad(joint, -8, 8, args=(k,), epsabs=1e-12)[0] for k in range(3))
+    assert tilted.log_z[0] == pytest.approx(log(z), rel=1e-9)
+    assert tilted.moments.mean[0] == pytest.approx(first / z, rel=1e-8)
+    assert tilted.moments.variance[0] == pytest.approx(second / z - (first / z) ** 2, rel=1e-7)
+
+
+def test_contamination_survives_its_coordinates():
+    c = Contamination(0.04, -1.5, 1.2, Shape.normal())
+    again = Contamination.of(c.extra, c.shape)
+    assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
+    assert c.extra[0] == pytest.approx(log(0.04))
+    assert exp(c.extra[1]) == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize(
+    ("rate", "outliers"),
+    [(0.3, UniformOutliers(0.0, 10.0)), (0.4, NormalOutliers(0.0, 25.0)), (0.6, UniformOutliers(0.0, 10.0))],
+)
+def test_contamination_is_learned(rate, outliers):
+    data = make_synthetic(rate=rate, outliers=outliers, seed=3)
+    model = RobustGPRegressor().fit(data.X, data.y)
+    np.testing.assert_allclose(model.contamination_rate_, data.outlier_mask.mean(axis=0), atol=0.15)
+    np.testing.assert_allclose(model.contamination_shift_, outliers.mean, atol=1.8)
+    np.testing.assert_allclose(model.contamination_spread_, np.sqrt(outliers.variance), rtol=0.35)
+    error = np.sqrt(np.mean((model.predict(data.X_test) - data.f_test) ** 2))
+    assert error < 0.5
+    assert model.branch_proba_.shape == (100, 4, 2)
+    np.testing.assert_allclose(model.branch_proba_.sum(axis=-1), 1.0)
+    assert "too high" in model.summary() or outliers.mean == 0.0
+
+
+def test_clean_data_are_fitted_like_an_ordinary_process():
+    data = make_synthetic(seed=2)
+    robust, ordinary = (
+        np.sqrt(np.mean((m.fit(data.X, data.y).predict(data.X_test) - data.f_test) ** 2))
+        for m in (RobustGPRegressor(), StandardGPRegressor(n_starts=2))
+    )
+    assert robust < 1.05 * ordinary
+    model = RobustGPRegressor().fit(data.X, data.y[:, 0])
+    assert model.contamination_rate_ < 0.03
+    assert "None of 100 readings" in model.summary()
+
+
+def test_many_readings_are_screened_by_a_sample_in_any_order():
+    data = make_synthetic(450, rate=0.3, seed=1)
+    order = np.random.default_rng(0).permutation(450)
+    first = RobustGPRegressor().fit(data.X, data.y[:, 0])
+    second = RobustGPRegressor().fit(data.X[order], data.y[order, 0])
+    np.testing.assert_allclose(first.predict(data.X_test), second.predict(data.X_test), atol=1e-3)
+    assert np.sqrt(np.mean((first.predict(data.X_test) - data.f_test[:, 0]) ** 2)) < 0.2
+
+
+def test_a_bad_prior_is_refused():
+    with pytest.raises(ValueError, match="ratio must be positive"):
+        ContaminationPrior(ratio=-1.0)
+    with pytest.raises(ValueError, match="ContaminationPrior or None"):
+        RobustGPRegressor(prior=3).fit(np.zeros((4, 1)), np.zeros(4))
