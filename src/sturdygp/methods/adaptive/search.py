@@ -169,6 +169,7 @@ def length_scale_prior(kernel: Kernel, X: FloatArray) -> ThetaPrior:
     mean, precision = np.zeros(kernel.theta.size), np.zeros(kernel.theta.size)
     for index, name in enumerate(kernel.parameter_names):
         single_input = re.search(r"length_scale\[(\d+)\]$", name)
-        if single_input:
+        # A kernel for another number of inputs is refused when it is evaluated.
+        if single_input and int(single_input[1]) < typical.size:
             mean[index], precision[index] = typical[int(single_input[1])], LENGTH_SD**-2
     return ThetaPrior(mean, precision)
