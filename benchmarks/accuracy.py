@@ -1,9 +1,11 @@
 """Accuracy on the paper's synthetic problem, as a ratio to an oracle that knows the faults.
 
-``python benchmarks/accuracy.py [--trials N] [--jobs N]`` fits all methods to the same data, seeds 1000 onwards.
+``python benchmarks/accuracy.py [--trials N] [--jobs N]`` fits all methods to the same data.
+Seeds start at 1000.
 For each contamination and rate it prints the median and the mean over trials of the RMSE pooled over outputs,
-divided by the oracle's; the coverage of 95 % intervals for the function; the expected calibration error of the
-probabilities; factorisations in an output; and failed fits. Runs of 30 trials go to docs/results/accuracy.json.
+divided by the oracle's; the coverage of 95 % intervals for the function; the expected calibration error of
+the probabilities; factorisations in an output; and failed fits. Runs of 30 trials or more go to
+docs/results/accuracy.json.
 """
 
 from __future__ import annotations
