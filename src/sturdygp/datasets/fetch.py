@@ -1,0 +1,155 @@
+"""Finding a data file: in the user's folder, in the cache, or at its source."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from http.client import HTTPException
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+from zipfile import BadZipFile, ZipFile
+
+from sturdygp.datasets.files import FILES, DataFile
+
+DATA_FOLDER = "STURDYGP_DATA"
+CACHE_FOLDER = "STURDYGP_CACHE"
+TIMEOUT = 30.0
+CHUNK = 1 << 16
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+
+
+class DataFileError(OSError):
+    """A data file cannot be had, or cannot be read; the message says why and what to do."""
+
+
+def find_file(name: str, *, progress: Progress | None = None, timeout: float = TIMEOUT) -> Path:
+    """Path of a data file, which is downloaded into the cache if need be.
+
+    It is sought in the folder that the environment variable ``STURDYGP_DATA`` names, then in the cache: the
+    folder that ``STURDYGP_CACHE`` names, else the usual place of the platform. A file that is there is
+    trusted, so that one with rewritten line ends, say, can be used; a download is checked against its sha256.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``FILES``.
+    progress : callable, optional
+        Called during a download with the bytes received and their total, which is None where the server
+        does not tell.
+    timeout : float
+        Seconds to wait for the server each time.
+
+    Raises
+    ------
+    DataFileError
+        The file is not there and cannot be downloaded; nothing of it is kept.
+    """
+    if name not in FILES:
+        raise ValueError(f"no data file is called {name!r}; there are {', '.join(FILES)}")
+    cache = cache_folder()
+    for folder in (user_folder(), cache):
+        if folder is not None and (folder / name).is_file():
+            return folder / name
+    return download(FILES[name], cache, progress=progress, timeout=timeout)
+
+
+def user_folder() -> Path | None:
+    """The folder that the user names, if there is one."""
+    given = os.environ.get(DATA_FOLDER)
+    if not given:
+        return None
+    # A mistyped folder must not look like a missing file and start a download.
+    if not Path(given).is_dir():
+        raise DataFileError(f"{DATA_FOLDER} must name a folder, but there is none at {given}")
+    return Path(given)
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept; the folder need not exist yet."""
+    given = os.environ.get(CACHE_FOLDER)
+    return Path(given) if given else platform_cache(sys.platform, Path.home()) / "sturdygp"
+
+
+def platform_cache(platform: str, home: Path) -> Path:
+    """The usual place for caches."""
+    if platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    if platform == "darwin":
+        return home / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+
+
+def download(
+    file: DataFile, folder: Path, *, progress: Progress | None = None, timeout: float = TIMEOUT
+) -> Path:
+    """Fetch a file from its source into a folder; it appears there whole and checked, or not at all."""
+    by_hand = f"Put {file.name} into {folder}, or into a folder that {DATA_FOLDER} names."
+    if file.url is None:
+        raise DataFileError(
+            f"{file.name} is not here, and no address is known to download it from. {by_hand}"
+        )
+    try:
+        data = receive(file.url, progress, timeout)
+        contents = unpack(data, file.member) if file.member else data
+        check(file, contents)
+        return store(contents, folder / file.name)
+    except (OSError, HTTPException) as error:
+        raise DataFileError(
+            f"{file.name} could not be downloaded from {file.url}: {error}. {by_hand}"
+        ) from error
+
+
+def receive(url: str, progress: Progress | None, timeout: float) -> bytes:
+    """What is at an address."""
+    data = bytearray()
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "sturdygp"}), timeout=timeout) as response:
+            length = response.headers.get("Content-Length")
+            total = None if length is None else int(length)
+            while chunk := response.read(CHUNK):
+                data += chunk
+                if progress is not None:
+                    progress(len(data), total)
+    except HTTPError as error:
+        with error:  # it holds the connection
+            raise DataFileError(f"the server answered {error.code} {error.reason}") from error
+    if total is not None and len(data) < total:
+        raise DataFileError(f"the connection ended after {len(data)} of {total} bytes")
+    return bytes(data)
+
+
+def unpack(archive: bytes, member: str) -> bytes:
+    """One file of a zip archive."""
+    try:
+        with ZipFile(BytesIO(archive)) as opened:
+            return opened.read(member)
+    except KeyError as error:
+        raise DataFileError(f"the archive has no file {member}") from error
+    except BadZipFile as error:
+        raise DataFileError(f"what came is not a sound zip archive ({error})") from error
+
+
+def check(file: DataFile, contents: bytes) -> None:
+    """Refuse contents that are not those of the file."""
+    found = file.checksum(contents)
+    if found != file.sha256:
+        raise DataFileError(
+            f"what came is not the file: {len(contents)} bytes with sha256 {found}, "
+            f"expected {file.size} with {file.sha256}"
+        )
+
+
+def store(contents: bytes, path: Path) -> Path:
+    """Write a file that nobody sees half-written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent) as scratch:
+        part = Path(scratch) / path.name
+        part.write_bytes(contents)
+        # Within one file system a rename happens at once or not at all.
+        return part.replace(path)
