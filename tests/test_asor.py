@@ -330,7 +330,7 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
 
     outliers = AsorOutliers(noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7))
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
-    for i, found in enumerate(outliers.outlier_proba(y, mean, variance)):
+    for i, found in enumerate(outliers.judge(y, mean, variance).outlier_proba):
         sd = np.sqrt(variance[i])
 
         def slab(f, i=i, sd=sd):
@@ -339,7 +339,7 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
         a = 0.3 * quad(slab, mean[i] - 9 * sd, mean[i] + 9 * sd, points=[mean[i]])[0]
         b = 0.7 * norm.pdf(y[i], mean[i], np.sqrt(variance[i] + 0.3))
         assert found == pytest.approx(a / (a + b), rel=1e-5)
-    assert outliers.outlier_proba(np.array([1e8]), np.zeros(1), np.ones(1))[0] == 1.0
+    assert outliers.judge(np.array([1e8]), np.zeros(1), np.ones(1)).outlier_proba[0] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ observation) or negative (expectation propagation).
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
+from math import isfinite, sqrt
 from typing import TypeAlias
 
 import numpy as np
@@ -219,6 +219,26 @@ def _negative_part(
     diagonal(remainder)[:] += 1.0
     inner = cholesky(0.5 * (remainder + remainder.T), overwrite=True)
     return inner.half_solve(V.T).T, inner.log_det
+
+
+def pivoted_cholesky(
+    diagonal: FloatArray, column: Callable[[int], FloatArray], rank: int, tolerance: float
+) -> FloatArray:
+    """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, of which few columns are asked for.
+
+    The next pivot is where most of the diagonal is left; it ends when no more than a share ``tolerance`` of
+    the largest entry is.
+    """
+    left = diagonal.copy()
+    F = np.zeros((left.size, rank), order="F")
+    enough = tolerance * float(left.max())
+    for k in range(rank):
+        pivot = int(left.argmax())
+        if left[pivot] <= enough:
+            return F[:, :k]
+        F[:, k] = (column(pivot) - F[:, :k] @ F[pivot, :k]) / sqrt(left[pivot])
+        left -= F[:, k] ** 2
+    return F
 
 
 def conjugate_gradients(

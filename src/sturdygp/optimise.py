@@ -74,7 +74,11 @@ class Evaluation(Generic[C]):
 
 @dataclass(frozen=True, eq=False)
 class Optimum(Generic[C]):
-    """Where the ascent ended. ``trace`` holds the value at every accepted point."""
+    """Where the ascent ended. ``trace`` holds the value at every accepted point.
+
+    ``curvature`` is the model of the negative Hessian, for an ascent that goes on from here; None if no step
+    was taken.
+    """
 
     x: FloatArray
     value: float
@@ -84,6 +88,7 @@ class Optimum(Generic[C]):
     n_iter: int
     n_evaluations: int
     trace: tuple[float, ...]
+    curvature: FloatArray | None = None
 
 
 Objective = Callable[[FloatArray, C], Evaluation[C]]
@@ -223,7 +228,15 @@ class _Ascent(Generic[C]):
         here, trace = self.here, tuple(self.trace)
         n_iter = len(trace) - 1
         return Optimum(
-            self.x, here.value, here.gradient, here.carry, status, n_iter, self.n_evaluations, trace
+            x=self.x,
+            value=here.value,
+            gradient=here.gradient,
+            carry=here.carry,
+            status=status,
+            n_iter=n_iter,
+            n_evaluations=self.n_evaluations,
+            trace=trace,
+            curvature=self.hessian,
         )
 
 
@@ -236,19 +249,21 @@ def maximise(
     max_iter: int = 200,
     tol: float = 1e-3,
     callback: Callback | None = None,
+    curvature: FloatArray | None = None,
 ) -> Optimum[C]:
     """Climb from ``start`` within ``bounds`` until the projected gradient is at most ``tol``.
 
     ``objective(x, carry)`` returns an :class:`Evaluation` or raises
     :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
-    a shorter step tried. No accepted step lowers the value by more than rounding.
+    a shorter step tried. No accepted step lowers the value by more than rounding. ``curvature`` is that of an
+    earlier ascent of which this is the continuation.
     """
     lower, upper = check_box(bounds, start)
     x = np.clip(start, lower, upper)
     here = _evaluate(objective, x, carry)
     if here is None:
         return Optimum(x, -np.inf, np.full_like(x, np.nan), carry, Status.FAILED, 0, 1, ())
-    ascent = _Ascent(objective, lower, upper, x, here, trace=[here.value])
+    ascent = _Ascent(objective, lower, upper, x, here, hessian=curvature, trace=[here.value])
     ascent.settle()
     status: Status | None = None
     for iteration in range(1, max_iter + 1):

@@ -100,9 +100,10 @@ def download(
         check(file, contents)
         return store(contents, folder / file.name)
     except (OSError, HTTPException) as error:
+        # The cause is in the message; its own traceback, through the HTTP client, would bury it.
         raise DataFileError(
             f"{file.name} could not be downloaded from {file.url}: {error}. {by_hand}"
-        ) from error
+        ) from None
 
 
 def receive(url: str, progress: Progress | None, timeout: float) -> bytes:

@@ -21,7 +21,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.kernels.base import as_kernel
-from sturdygp.methods.base import Fit, Method, Problem, default_kernel
+from sturdygp.methods.base import Fit, Method, Problem, Verdict, default_kernel
 from sturdygp.optimise import Status
 
 BLAS = ThreadpoolController()
@@ -245,11 +245,16 @@ class FlaggingGPRegressor(BaseGPRegressor):
 
     def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
         """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
+        return self._stack([verdict.outlier_proba for verdict in self._judge(X, y)])
+
+    def log_density(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Log density of each new reading ``y`` at ``X``, which may be an outlier; of the shape of ``y``."""
+        return self._stack([verdict.log_density for verdict in self._judge(X, y)])
+
+    def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
         X, columns = self._check_readings(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
-        return self._stack(
-            [o.outlier_proba(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]
-        )
+        return [o.judge(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]
 
 
 def progress_printer(index: int) -> Callable[[int, float], None]:

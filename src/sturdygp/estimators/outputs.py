@@ -9,7 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.methods.base import Fit, OutlierModel
+from sturdygp.methods.base import Fit, OutlierModel, Verdict
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
@@ -92,10 +92,13 @@ class FittedOutput:
             draws = draws + np.sqrt(self.fit.noise_variance) * rng.standard_normal(draws.shape)
         return self.scaling.centre + self.scaling.scale * draws
 
-    def outlier_proba(self, X: FloatArray, y: FloatArray, model: OutlierModel) -> FloatArray:
-        """Probability that new readings are outliers; NaN where there is none."""
-        proba, given = np.full(y.shape, np.nan), ~np.isnan(y)
+    def judge(self, X: FloatArray, y: FloatArray, model: OutlierModel) -> Verdict:
+        """Log densities in the units of y and outlier probabilities of readings; NaN for missing ones."""
+        given = ~np.isnan(y)
+        log_density, proba = np.full((2, *y.shape), np.nan)
         if given.any():
             latent = self.fit.posterior.predict(X[given])
-            proba[given] = model.outlier_proba(self.scaling.forward(y[given]), latent.mean, latent.variance)
-        return proba
+            verdict = model.judge(self.scaling.forward(y[given]), latent.mean, latent.variance)
+            log_density[given] = verdict.log_density - np.log(self.scaling.scale)
+            proba[given] = verdict.outlier_proba
+        return Verdict(log_density, proba)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self, runtime_checkable
 
@@ -15,8 +16,20 @@ BLOCK_ROWS = 256
 
 
 @runtime_checkable
+class SklearnHyperparameter(Protocol):
+    """A named parameter, or several under one name."""
+
+    name: str
+    n_elements: int
+    fixed: bool
+
+
 class SklearnKernelLike(Protocol):
     """The part of scikit-learn's kernel interface that the adapter needs."""
+
+    @property
+    def hyperparameters(self) -> Sequence[SklearnHyperparameter]:
+        """The parameters, fixed ones too, in the order of ``theta``."""
 
     @property
     def theta(self) -> FloatArray:
@@ -59,7 +72,12 @@ class SklearnKernel(Kernel):
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """A name for each entry of ``theta``."""
-        return tuple(f"theta[{i}]" for i in range(self.theta.size))
+        return tuple(
+            f"{h.name}[{i}]" if h.n_elements > 1 else h.name
+            for h in self.kernel.hyperparameters
+            if not h.fixed
+            for i in range(h.n_elements)
+        )
 
     def with_theta(self, theta: FloatArray) -> Self:
         """The same kernel with other parameters."""

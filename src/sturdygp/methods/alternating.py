@@ -74,11 +74,12 @@ class ThetaPrior:
 
 @dataclass(frozen=True, eq=False)
 class Start(Generic[L]):
-    """Where a climb begins."""
+    """Where a climb begins, and the curvature there if it continues another."""
 
     kernel: Kernel
     extra: FloatArray
     latent: L
+    curvature: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,7 @@ class Alternation(Generic[L]):
             max_iter=max_iter,
             tol=tol,
             callback=callback,
+            curvature=start.curvature,
         )
 
     def best_climb(
@@ -174,7 +176,8 @@ class Alternation(Generic[L]):
 def resume(kernel: Kernel, optimum: Optimum[Trail[L]]) -> Start[L]:
     """A start where an earlier climb ended."""
     size = kernel.theta.size
-    return Start(kernel.with_theta(optimum.x[:size]), optimum.x[size:], optimum.carry.latent)
+    theta, extra = optimum.x[:size], optimum.x[size:]
+    return Start(kernel.with_theta(theta), extra, optimum.carry.latent, optimum.curvature)
 
 
 def joined(before: Optimum[Trail[L]], after: Optimum[Trail[L]]) -> Optimum[Trail[L]]:

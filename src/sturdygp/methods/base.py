@@ -46,11 +46,19 @@ class Problem:
     callback: Callback | None = None
 
 
-class OutlierModel(Protocol):
-    """How a fitted method judges a reading."""
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What a fitted method makes of readings: their log densities, and whether they are outliers."""
 
-    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Probability that ``y`` is an outlier where the function is ``N(mean, variance)``."""
+    log_density: FloatArray
+    outlier_proba: FloatArray
+
+
+class OutlierModel(Protocol):
+    """The likelihood of a fitted method, as far as readings are concerned."""
+
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sturdygp.gp.exact import condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.alternating import Alternation, spread_starts
-from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
+from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, Verdict
 
 # Updates of shares and variance ratios for each update of the responsibilities: they cost O(n).
 SHARE_UPDATES = 3
@@ -124,11 +124,13 @@ class MixtureOutliers:
     share: FloatArray
     ratio: FloatArray
 
-    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Probability that ``y`` does not come from the nominal component."""
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
         spread = variance[:, None] + self.noise_variance * self.ratio
-        log_density = np.log(self.share) - 0.5 * (np.log(spread) + (y - mean)[:, None] ** 2 / spread)
-        return np.asarray(-np.expm1(log_density[:, 0] - logsumexp(log_density, axis=1)))
+        misfit = (y - mean)[:, None] ** 2 / spread
+        log_joint = np.log(self.share) - 0.5 * (LOG_2PI + np.log(spread) + misfit)
+        log_density = np.asarray(logsumexp(log_joint, axis=1))
+        return Verdict(log_density, -np.expm1(log_joint[:, 0] - log_density))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI
 from sturdygp.methods.adaptive.model import Contamination
+from sturdygp.methods.base import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,7 @@ class BranchLikelihood:
         variance = (r * (gain * self.variance + (step - mean_step[:, None]) ** 2)).sum(axis=1)
         return TiltedBranches(log_z, Marginals(cavity.mean + mean_step, variance), r)
 
-    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Probability that ``y`` is faulty where the function is ``N(mean, variance)``."""
-        return 1.0 - self.tilted(y, Marginals(mean, variance)).responsibility[:, 0]
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
+        tilted = self.tilted(y, Marginals(mean, variance))
+        return Verdict(tilted.log_z, 1.0 - tilted.responsibility[:, 0])

@@ -40,8 +40,9 @@ class Adaptive:
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output."""
-        search = Search(problem, self.prior, self.noise_variance, self.tol * problem.y.size)
-        best, spent = search.best(levels(self.n_starts, problem.rng), self.max_iter)
+        tol = self.tol * problem.y.size
+        search = Search(problem, self.prior, self.noise_variance, tol, self.max_iter)
+        best, spent = search.best(levels(self.n_starts, problem.rng))
         start = resume(problem.kernel, best.optimum)
         likelihood = BranchLikelihood(Contamination.of(start.extra, best.model.shape), start.latent.nominal)
         prior, sites = ExactPrior.at(start.kernel, problem.X), best.model.sites(start.extra, start.latent)
@@ -85,6 +86,8 @@ def propagate(
         result = rule.run(start, careful=False)
     except NotPositiveDefiniteError:
         m = variational.marginals()
-        return Calibrated(variational, likelihood.outlier_proba(y, m.mean, m.variance), 1, NOT_PROPAGATED)
+        return Calibrated(
+            variational, likelihood.judge(y, m.mean, m.variance).outlier_proba, 1, NOT_PROPAGATED
+        )
     faulty = 1.0 - result.tilted.responsibility[:, 0]
     return Calibrated(result.posterior, faulty, 1 + result.n_factorizations)

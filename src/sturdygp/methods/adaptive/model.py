@@ -67,8 +67,8 @@ class ContaminationPrior:
         The shift of faults has this standard deviation, in units of their spread.
     """
 
-    noise_scale: float = 0.002
-    noise_dof: float = 2.0
+    noise_scale: float = 0.01
+    noise_dof: float = 3.0
     ratio: float = 8.0
     nominal: float = 1.0
     offset: float = 2.0
@@ -186,11 +186,40 @@ class AdaptiveModel:
             nominal = self.best_share(float(r[:, 0].sum()))
         return Branches(normalised(c.log_joint(nominal, squared, by_cell)), nominal)
 
+    def best_extra(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
+        """The noise that is optimal for this spread, then the spread and offset that are for this noise.
+
+        In ``s = 1 / spread`` and ``o = offset`` the bound is a quadratic form plus ``N log s``.
+        """
+        p, width = self.prior, self.shape.width
+        nominal, cells = latent.responsibility[:, 0], latent.responsibility[:, 1:]
+        residual, faulty = self.y - marginals.mean, cells.sum(axis=1)
+        second_moment = residual**2 + marginals.variance
+        noise = positive_root(
+            (p.ratio * exp(-extra[1])) ** 2,
+            float(nominal.sum()) + p.noise_dof,
+            float(nominal @ second_moment) + p.noise_scale,
+        )
+        N, centres = float(faulty.sum()), cells @ self.shape.centres
+        e, u, eu = float(faulty @ residual), float(centres.sum()), float(centres @ residual)
+        held = N + (width / p.offset) ** 2
+        curvature = (float(faulty @ second_moment) - e**2 / held) / width**2 + p.ratio**2 * noise
+        s = positive_root(curvature, (e * u / held - eu) / width**2, N)
+        best = np.array([log(noise), -log(s), (s * e - u) / held])
+        return np.asarray(np.clip(best, *EXTRA_BOX.T))
+
     def best_share(self, count: float) -> float:
         """Where ``count log p + (n - count) log(1 - p) - prior.nominal / p`` is largest."""
         n, floor = self.y.size, self.prior.nominal
         excess = count - floor
         return min((excess + sqrt(excess**2 + 4.0 * n * floor)) / (2.0 * n), MOST_NOMINAL)
+
+
+def positive_root(a: float, b: float, c: float) -> float:
+    """The ``x > 0`` with ``a x^2 + b x = c``, for positive ``c`` and ``a`` or ``b``."""
+    root = sqrt(b**2 + 4.0 * a * c)
+    # Whichever of the two does not subtract nearly equal numbers.
+    return 2.0 * c / (b + root) if b > 0.0 else (root - b) / (2.0 * a)
 
 
 def normalised(log_joint: FloatArray) -> FloatArray:

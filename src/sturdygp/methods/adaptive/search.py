@@ -14,44 +14,52 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.adaptive.model import (
-    EXTRA_BOX,
-    AdaptiveModel,
-    Branches,
-    Contamination,
-    ContaminationPrior,
-    Shape,
-)
-from sturdygp.methods.adaptive.starts import TRUSTING, Level, responsibilities
-from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, resume
+from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, ContaminationPrior, Shape
+from sturdygp.methods.adaptive.screening import Guess, distinct, screened
+from sturdygp.methods.adaptive.starts import TRUSTING, Level
+from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume
 from sturdygp.methods.base import LONGER, Callback, Problem, lengthened
-from sturdygp.optimise import Optimum
+from sturdygp.optimise import Optimum, Status
 
-# The shape in which levels are screened, and those tried beside it.
-FIRST, OTHERS = Shape.flat(5), (Shape.normal(),)
-# Iterations of the screening, how many candidates go on at most, and iterations to compare them.
-SCREENING, KEPT, COMPARING = 4, 4, 8
-# Candidates are the same if their probabilities differ by less on average.
-SAME = 0.05
-# How far below the best a candidate is hopeless, in nats: after the screening, and after each comparison.
-HOPELESS = (8.0, 4.0, 2.0)
+SHAPES = (Shape.normal(), Shape.flat(5))
+# Length scales that are screened, as log factors of the kernel's own, that which is tried first first.
+LENGTHS = (LONGER, 0.5 * LONGER, 0.0)
+# How many guesses are climbed, and iterations to compare them.
+KEPT, COMPARING = 3, 6
+# Nats by which contamination must beat the reading that there is none: clean data are common.
+TRUST = 2.0
+# How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
+ROUGH = 0.1
+# The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
+HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
 # A length scale is about this many standard deviations of a single input, give or take a factor e.
-TYPICAL_LENGTH, LENGTH_SD = 1.2, 1.0
+TYPICAL_LENGTH, LENGTH_SD = 1.2, 0.7
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A climb in one variant of the model."""
+    """A climb in one variant of the model, and what its last part gained."""
 
     model: AdaptiveModel
     optimum: Optimum[Trail[Branches]]
+    gained: float
 
     @property
     def value(self) -> float:
-        """The bound."""
-        return self.optimum.value
+        """The bound, and what a clean reading of the data is given in advance."""
+        return self.optimum.value + (TRUST if (1.0 - self.nominal).sum() < 1.0 else 0.0)
+
+    @property
+    def prospect(self) -> float:
+        """The bound that further climbing may reach, to judge by what it gained of late."""
+        return self.value + (OPTIMISM * self.gained if self.climbing else 0.0)
+
+    @property
+    def climbing(self) -> bool:
+        """Whether there is further to climb."""
+        return self.optimum.status is Status.MAX_ITER
 
     @property
     def nominal(self) -> FloatArray:
@@ -67,53 +75,77 @@ class Search:
     prior: ContaminationPrior
     noise_share: float
     tol: float
+    max_iter: int
 
-    def best(self, levels: list[Level], max_iter: int) -> tuple[Candidate, int]:
+    def best(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate, climbed to the top, and the factorisations it took to find it.
 
         Those of a sample of the readings count by their share of the work.
         """
         few = self._sampled()
         found, spent = few.compared(levels)
-        start = resume(self.problem.kernel, found.optimum)
         if few is not self:
-            start = replace(start, latent=self._judged(found, start))
-            spent = ceil(spent * (few.problem.y.size / self.problem.y.size) ** 3)
-        final = self._climb(found.model.shape, start, max_iter, self.problem.callback)
+            spent = ceil(spent / self._times_as_many(few) ** 3)
+            start = self._start_from(few, found)
+            final = self._climb(found.model.shape, start, self.max_iter, self.problem.callback)
+        else:
+            final = self._to_the_top(found)
         return final, spent + final.optimum.n_evaluations
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
-        kernel, model = lengthened(self.problem.kernel, LONGER), self._model(FIRST)
-        tried = [
-            self._climb(FIRST, level.start(model, kernel, self.noise_share), SCREENING) for level in levels
-        ]
-        kept = distinct(tried, HOPELESS[0])[:KEPT]
-        rivals = [self._climb(FIRST, resume(kernel, c.optimum), COMPARING) for c in kept]
-        for shape in OTHERS:
-            rivals += [self._climb(shape, recast(c, kernel, shape), COMPARING) for c in kept]
-        rivals.append(self._ordinary())
-        tried += rivals
-        for margin in HOPELESS[1:]:
-            rivals = distinct(rivals, margin)
+        iterations = min(COMPARING, self.max_iter)
+        guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
+        rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
+        rivals.append(self._ordinary(iterations))
+        spent = 0
+        for _ in range(ROUNDS):
+            spent += sum(c.optimum.n_evaluations for c in rivals)
+            rivals = hopeful(rivals)
             if len(rivals) == 1:
                 break
-            rivals = [self._climb(c.model.shape, resume(kernel, c.optimum), COMPARING) for c in rivals]
-            tried += rivals
-        return distinct(rivals, 0.0)[0], sum(c.optimum.n_evaluations for c in tried)
+            rivals = [self._further(c, iterations) for c in rivals]
+        return rivals[0], spent
 
-    def _ordinary(self) -> Candidate:
-        """As if all readings were nominal, from short length scales, which find structure that is fine."""
-        model, kernel = self._model(OTHERS[0]), self.problem.kernel
-        start = TRUSTING.start(model, kernel, self.noise_share)
-        return self._climb(model.shape, start, SCREENING + COMPARING)
+    def _guesses(self, levels: list[Level]) -> list[Guess]:
+        """From every level, in every shape and with every length."""
+        X, kernels = self.problem.X, [lengthened(self.problem.kernel, length) for length in LENGTHS]
+        return [
+            guess
+            for shape in SHAPES
+            for guess in screened(self._model(shape), X, kernels, levels, self.noise_share)
+        ]
+
+    def _ordinary(self, max_iter: int) -> Candidate:
+        """As if all readings were nominal, from shorter length scales, which find structure that is fine."""
+        model, kernel = self._model(SHAPES[0]), lengthened(self.problem.kernel, LENGTHS[1])
+        start = TRUSTING.supposition(model, self.noise_share).at(kernel)
+        return self._climb(model.shape, start, max_iter)
 
     def _climb(
         self, shape: Shape, start: Start[Branches], max_iter: int, callback: Callback | None = None
     ) -> Candidate:
         X, model = self.problem.X, self._model(shape)
         loop = Alternation(model, X, EXTRA_BOX, length_scale_prior(start.kernel, X))
-        return Candidate(model, loop.climb(start, max_iter=max_iter, tol=self.tol, callback=callback))
+        optimum = loop.climb(start, max_iter=max_iter, tol=self.tol, callback=callback)
+        return Candidate(model, optimum, optimum.value - optimum.trace[0] if optimum.trace else 0.0)
+
+    def _further(self, candidate: Candidate, max_iter: int, callback: Callback | None = None) -> Candidate:
+        """The same climb, continued; what was spent is that of the continuation."""
+        start = resume(self.problem.kernel, candidate.optimum)
+        after = self._climb(candidate.model.shape, start, max_iter, callback)
+        return replace(after, optimum=joined(candidate.optimum, after.optimum))
+
+    def _to_the_top(self, found: Candidate) -> Candidate:
+        """The rest of a climb of ``max_iter`` iterations; a callback hears of its beginning first."""
+        done, callback = found.optimum.n_iter, self.problem.callback
+        if callback is None:
+            return self._further(found, max(self.max_iter - done, 1))
+        for iteration, value in enumerate(found.optimum.trace[1:], 1):
+            callback(iteration, value)
+        return self._further(
+            found, max(self.max_iter - done, 1), lambda iteration, value: callback(done + iteration, value)
+        )
 
     def _model(self, shape: Shape) -> AdaptiveModel:
         return AdaptiveModel(self.problem.y, shape, self.prior)
@@ -128,35 +160,26 @@ class Search:
         problem = replace(self.problem, X=X[rows], y=y[rows], callback=None)
         return replace(self, problem=problem, tol=self.tol * SCREENED_ROWS / y.size)
 
-    def _judged(self, found: Candidate, start: Start[Branches]) -> Branches:
+    def _times_as_many(self, few: Search) -> float:
+        return self.problem.y.size / few.problem.y.size
+
+    def _start_from(self, few: Search, found: Candidate) -> Start[Branches]:
         """What a fit to a sample makes of all readings."""
-        posterior = found.optimum.carry.posterior
+        start, posterior = resume(self.problem.kernel, found.optimum), found.optimum.carry.posterior
         if posterior is None:
             raise RuntimeError("a climb ended without a posterior")
-        return self._model(found.model.shape).update(
+        latent = self._model(found.model.shape).update(
             start.extra, start.latent, posterior.predict(self.problem.X)
         )
+        curvature = None if start.curvature is None else self._times_as_many(few) * start.curvature
+        return replace(start, latent=latent, curvature=curvature)
 
 
-def distinct(candidates: list[Candidate], margin: float) -> list[Candidate]:
-    """Those that judge the readings differently, best first, down to a margin below the best."""
-    kept: list[Candidate] = []
-    for candidate in sorted(candidates, key=lambda c: c.value, reverse=True):
-        hopeful = not kept or candidate.value > kept[0].value - margin
-        if hopeful and all(np.abs(candidate.nominal - other.nominal).mean() > SAME for other in kept):
-            kept.append(candidate)
-    return kept
-
-
-def recast(candidate: Candidate, kernel: Kernel, shape: Shape) -> Start[Branches]:
-    """The same contamination in another shape."""
-    start, posterior = resume(kernel, candidate.optimum), candidate.optimum.carry.posterior
-    sites = candidate.model.sites(start.extra, start.latent)
-    below = candidate.model.y - sites.target
-    # Where the function meets the readings, if it is known; else where the sites say that it should.
-    residual = below if posterior is None else below + posterior.alpha / sites.precision
-    cells = responsibilities(Contamination.of(start.extra, shape), residual, candidate.nominal)
-    return replace(start, latent=Branches(cells, start.latent.nominal))
+def hopeful(rivals: list[Candidate]) -> list[Candidate]:
+    """Those that differ and may still become the best, which is first; only that one if none still climbs."""
+    kept = distinct(rivals)
+    kept = [c for c in kept if c.prospect > kept[0].value - HOPELESS]
+    return kept if any(c.climbing for c in kept) else kept[:1]
 
 
 def length_scale_prior(kernel: Kernel, X: FloatArray) -> ThetaPrior:

@@ -18,6 +18,20 @@ LEAST_NEAR, LEAST_VARIANCE = 3, 1e-4
 LEAST_RATIO = 2.5
 
 
+@dataclass(frozen=True, eq=False)
+class Supposition:
+    """Contamination, branches and a factor of the kernel."""
+
+    extra: FloatArray
+    latent: Branches
+    amplitude: float
+
+    def at(self, kernel: Kernel) -> Start[Branches]:
+        """Where a climb with this kernel starts."""
+        theta = np.clip(kernel.scaled(self.amplitude).theta, *kernel.bounds.T)
+        return Start(kernel.with_theta(theta), self.extra, self.latent)
+
+
 @dataclass(frozen=True)
 class Level:
     """The share of all readings that is nearest to a quantile of the targets is probably nominal."""
@@ -27,7 +41,7 @@ class Level:
     near: float = 0.9
     far: float = 0.1
 
-    def start(self, model: AdaptiveModel, kernel: Kernel, noise_share: float) -> Start[Branches]:
+    def supposition(self, model: AdaptiveModel, noise_share: float) -> Supposition:
         """A share of the variance around the level is noise, and all of it signal."""
         y = model.y
         residual = y - np.quantile(y, self.quantile)
@@ -37,22 +51,13 @@ class Level:
         variance = max(float(nominal @ residual**2 / nominal.sum()), LEAST_VARIANCE)
         contamination = supposed(model, residual, nominal, noise_share * variance)
         branches = Branches(responsibilities(contamination, residual, nominal), float(nominal.mean()))
-        scaled = kernel.scaled(variance)
-        return Start(
-            kernel.with_theta(np.clip(scaled.theta, *kernel.bounds.T)), contamination.extra, branches
-        )
+        return Supposition(contamination.extra, branches, variance)
 
 
 TRUSTING = Level(0.5, 1.0, near=0.999)
 # Where nominal readings are sought; beyond these, at random.
-LEVELS = (
-    Level(0.5, 0.7),
-    Level(0.5, 0.3),
-    Level(0.1, 0.3),
-    Level(0.9, 0.3),
-    Level(0.3, 0.4),
-    Level(0.7, 0.4),
-)
+QUANTILES, SHARES = (0.5, 0.05, 0.95, 0.25, 0.75, 0.15, 0.85, 0.35, 0.65), (0.3, 0.15)
+LEVELS = (Level(0.5, 0.7), *(Level(quantile, share) for quantile in QUANTILES for share in SHARES))
 
 
 def levels(count: int, rng: np.random.Generator) -> list[Level]:

@@ -14,6 +14,7 @@ from scipy.special import expit, gammaln, logsumexp, xlogy
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals, chunks
 from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.methods.base import Verdict
 
 # Updates of the slab's rate for each update of the multipliers: they cost O(n).
 RATE_UPDATES = 2
@@ -167,25 +168,23 @@ class AsorOutliers:
     rate: float
     prior: AsorPrior
 
-    def outlier_proba(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Probability that ``y`` is an outlier where the function is ``N(mean, variance)``."""
-        parts = [
-            self._outlier_proba((y[rows] - mean[rows]) ** 2, variance[rows])
-            for rows in chunks(y.size, LOG_MULTIPLIERS.size)
-        ]
-        return np.concatenate(parts)
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
+        squared, nominal = (y - mean) ** 2, self.prior.nominal_proba
+        spike = log(nominal) + _log_normal(squared, variance + self.noise_variance)
+        slab = log(1.0 - nominal) + np.concatenate(
+            [self._log_slab(squared[rows], variance[rows]) for rows in chunks(y.size, LOG_MULTIPLIERS.size)]
+        )
+        return Verdict(np.logaddexp(spike, slab), np.asarray(expit(slab - spike)))
 
-    def _outlier_proba(self, squared: FloatArray, variance: FloatArray) -> FloatArray:
-        a = self.prior.slab_shape
-        grid = LOG_MULTIPLIERS
+    def _log_slab(self, squared: FloatArray, variance: FloatArray) -> FloatArray:
+        """Log density of the slab, by integration over the logarithm of the multiplier."""
+        a, grid = self.prior.slab_shape, LOG_MULTIPLIERS
         log_mass = (
             a * (log(self.rate) + grid) - self.rate * np.exp(grid) - gammaln(a) + log(grid[1] - grid[0])
         )
         spread = variance[:, None] + self.noise_variance * np.exp(-grid)
-        slab = logsumexp(log_mass + _log_normal(squared[:, None], spread), axis=1)
-        spike = _log_normal(squared, variance + self.noise_variance)
-        odds = log(1.0 - self.prior.nominal_proba) - log(self.prior.nominal_proba) + slab - spike
-        return np.asarray(expit(odds))
+        return np.asarray(logsumexp(log_mass + _log_normal(squared[:, None], spread), axis=1))
 
 
 def _log_normal(squared: FloatArray, variance: FloatArray) -> FloatArray:

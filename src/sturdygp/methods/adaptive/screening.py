@@ -1,0 +1,107 @@
+"""Screening: expectation maximisation from many levels, for a kernel whose length scales stay as they are.
+
+In a few features of the kernel an iteration costs O(n rank^2), so that many levels can be tried for the
+price of a few factorisations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.rough import RoughPrior
+from sturdygp.kernels.base import Kernel
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.starts import Level, Supposition
+from sturdygp.methods.alternating import Start
+
+# Features of the kernel.
+RANK = 30
+# Iterations from every level, how many of them go on, and their further iterations.
+EARLY, GOING_ON, LATE = 5, 6, 10
+# Two ways to read the data are the same if their probabilities differ by less on average.
+SAME = 0.02
+
+
+class Judgement(Protocol):
+    """One way to read the data."""
+
+    @property
+    def value(self) -> float:
+        """Its bound."""
+
+    @property
+    def nominal(self) -> FloatArray:
+        """Probability that each reading is nominal."""
+
+
+J = TypeVar("J", bound=Judgement)
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where a level led."""
+
+    model: AdaptiveModel
+    kernel: Kernel
+    supposition: Supposition
+    value: float
+
+    @property
+    def nominal(self) -> FloatArray:
+        """Probability that each reading is nominal."""
+        return self.supposition.latent.responsibility[:, 0]
+
+    @property
+    def start(self) -> Start[Branches]:
+        """Where a climb goes on."""
+        return self.supposition.at(self.kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """A model and a kernel in a few features."""
+
+    model: AdaptiveModel
+    kernel: Kernel
+    prior: RoughPrior
+
+    @classmethod
+    def of(cls, model: AdaptiveModel, kernel: Kernel, X: FloatArray) -> Self:
+        """Choose the features."""
+        return cls(model, kernel, RoughPrior.of(kernel, X, RANK))
+
+    def improved(self, now: Supposition, iterations: int) -> Guess:
+        """Function, branches, contamination and the kernel's amplitude, in turn."""
+        model = self.model
+        for _ in range(iterations):
+            posterior = self.prior.condition(model.sites(now.extra, now.latent), now.amplitude)
+            latent = model.update(now.extra, now.latent, posterior.marginals)
+            extra = model.best_extra(now.extra, latent, posterior.marginals)
+            now = Supposition(extra, latent, posterior.amplitude)
+        posterior = self.prior.condition(model.sites(now.extra, now.latent), now.amplitude)
+        value = posterior.log_evidence + model.log_prior(now.extra, now.latent)
+        return Guess(model, self.kernel, now, value)
+
+
+def screened(
+    model: AdaptiveModel, X: FloatArray, kernels: list[Kernel], levels: list[Level], noise_share: float
+) -> list[Guess]:
+    """Where the most promising levels lead: first with one kernel, then with each."""
+    screenings = [Screening.of(model, kernel, X) for kernel in kernels]
+    early = [screenings[0].improved(level.supposition(model, noise_share), EARLY) for level in levels]
+    going_on = [guess.supposition for guess in distinct(early)[:GOING_ON]]
+    return [screening.improved(now, LATE) for screening in screenings for now in going_on]
+
+
+def distinct(judgements: list[J], margin: float = np.inf) -> list[J]:
+    """Those that judge the readings differently, best first, down to a margin below the best."""
+    kept: list[J] = []
+    for judgement in sorted(judgements, key=lambda j: j.value, reverse=True):
+        hopeful = not kept or judgement.value > kept[0].value - margin
+        if hopeful and all(np.abs(judgement.nominal - other.nominal).mean() > SAME for other in kept):
+            kept.append(judgement)
+    return kept
