@@ -15,7 +15,6 @@ from sturdygp.kernels.base import Kernel, Linearised, check_theta
 BLOCK_ROWS = 256
 
 
-@runtime_checkable
 class SklearnHyperparameter(Protocol):
     """A named parameter, or several under one name."""
 
@@ -24,6 +23,7 @@ class SklearnHyperparameter(Protocol):
     fixed: bool
 
 
+@runtime_checkable
 class SklearnKernelLike(Protocol):
     """The part of scikit-learn's kernel interface that the adapter needs."""
 
