@@ -5,13 +5,23 @@ from math import exp, log
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor
-from sturdygp.datasets import NormalOutliers, UniformOutliers, make_synthetic
-from sturdygp.gp import Marginals
+from sturdygp.datasets import (
+    FocusedOutliers,
+    NormalOutliers,
+    UniformOutliers,
+    make_gp_sample,
+    make_synthetic,
+)
+from sturdygp.gp import Marginals, Sites
+from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
+from sturdygp.kernels import SquaredExponential
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
+from sturdygp.methods.adaptive.screening import Screening, distinct
+from sturdygp.methods.adaptive.starts import LEVELS
 from sturdygp.methods.alternating import expected_log_sites
 
 SHAPES = [Shape.normal(), Shape.flat(5)]
@@ -104,6 +114,68 @@ def test_contamination_survives_its_coordinates():
     assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
     assert c.extra[0] == pytest.approx(log(0.04))
     assert exp(c.extra[1]) == pytest.approx(1.2)
+
+
+def test_closed_forms_are_where_the_gradient_vanishes(model, marginals):
+    latent, extra = branches(model, np.random.default_rng(5)), EXTRA
+    values = []
+    for _ in range(30):
+        values.append(bound(model, extra, latent, marginals))
+        extra = model.best_extra(extra, latent, marginals)
+    assert np.all(np.diff(values) > -1e-10)
+    np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), 0.0, atol=1e-6)
+
+
+def test_rough_process_with_all_features_is_the_process():
+    rng, amplitude = np.random.default_rng(6), 1.7
+    X, kernel = rng.uniform(size=(12, 2)), SquaredExponential((0.3, 0.4))
+    sites = Sites(rng.normal(size=12), rng.uniform(0.5, 4.0, 12), rng.normal(size=12))
+    rough = RoughPrior.of(kernel, X, 12)
+    posterior = rough.condition(sites, amplitude)
+    features = rough.basis[:, 1:]
+    K = amplitude * features @ features.T + 1.0 / LEVEL_PRECISION
+    np.testing.assert_allclose(features @ features.T, kernel(X), atol=1e-3)
+    A = K + np.diag(1.0 / sites.precision)
+    mean = K @ np.linalg.solve(A, sites.target)
+    np.testing.assert_allclose(posterior.marginals.mean, mean, atol=1e-8)
+    variance = np.diag(K - K @ np.linalg.solve(A, K))
+    np.testing.assert_allclose(posterior.marginals.variance, variance, atol=1e-8)
+    # The sites are normal densities of their targets, up to a factor.
+    factor = sites.log_scale + 0.5 * np.log(2 * np.pi / sites.precision)
+    evidence = multivariate_normal(cov=A).logpdf(sites.target) + factor.sum()
+    assert posterior.log_evidence == pytest.approx(evidence, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=IDS)
+def test_screening_raises_the_bound(shape):
+    data = make_synthetic(60, rate=0.5, seed=4)
+    y = (data.y[:, 0] - np.median(data.y[:, 0])) / 2.0
+    model = AdaptiveModel(y, shape, ContaminationPrior())
+    screening = Screening.of(model, SquaredExponential((2.0, 2.0)), data.X)
+    for level in LEVELS[:5]:
+        start = level.supposition(model, 0.5)
+        values = [screening.improved(start, iterations).value for iterations in range(12)]
+        assert np.all(np.diff(values) > -1e-8)
+
+
+def test_guesses_that_judge_alike_are_one():
+    data = make_synthetic(60, rate=0.3, seed=4)
+    model = AdaptiveModel(data.y[:, 0], SHAPES[0], ContaminationPrior())
+    screening = Screening.of(model, SquaredExponential((2.0, 2.0)), data.X)
+    guess = screening.improved(LEVELS[0].supposition(model, 0.5), 3)
+    other = screening.improved(LEVELS[3].supposition(model, 0.5), 0)
+    kept = distinct([other, guess, guess])
+    assert kept == sorted([guess, other], key=lambda g: -g.value)
+    assert distinct([other, guess], margin=0.0) == kept[:1]
+
+
+def test_faults_in_one_place_do_not_bend_the_function():
+    """Where faults crowd they outnumber the nominal readings, so that locally they look right."""
+    sample = make_gp_sample(seed=3)
+    X, y, mask = FocusedOutliers().contaminate(sample.X, sample.y, np.random.default_rng(0))
+    model = RobustGPRegressor().fit(X, y)
+    assert np.mean((model.outlier_proba_ > 0.5) != mask) < 0.03
+    assert np.mean(np.abs(model.predict(sample.X) - sample.f)) < 0.05
 
 
 @pytest.mark.parametrize(

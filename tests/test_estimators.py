@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import trapezoid
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import kernels as sk
@@ -278,6 +279,16 @@ def test_constant_and_tiny_data_work(estimator):
     np.testing.assert_allclose(one.predict(X[:1]), 2.0, atol=1e-6)
     same = clone(estimator).fit(np.zeros((5, 2)), [1.0, 1.1, 0.9, 1.0, 1.05])
     assert same.predict(np.zeros((1, 2)))[0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_densities_of_readings_integrate_to_one(estimator, data):
+    only(estimator, FLAGGING)
+    model = estimator.fit(data.X, data.y[:, 0])
+    x, grid = data.X_test[:1], np.linspace(-400.0, 400.0, 40_001)
+    log_density = model.log_density(np.repeat(x, grid.size, axis=0), grid)
+    # The slab of ASOR has tails that fall slowly.
+    assert trapezoid(np.exp(log_density), grid) == pytest.approx(1.0, abs=0.01)
+    assert np.isnan(model.log_density(x, [np.nan])).all()
 
 
 def test_a_fit_that_did_not_converge_says_so(estimator, data):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.linalg import cholesky, jittered_cholesky, solve_positive
+from sturdygp.linalg import cholesky, jittered_cholesky, pivoted_cholesky, solve_positive
 
 
 @pytest.fixture
@@ -54,3 +54,25 @@ def test_jitter_is_only_added_where_needed_and_reported(matrix):
     )
     with pytest.raises(NotPositiveDefiniteError, match="indefinite even with"):
         jittered_cholesky(-matrix)
+
+
+def test_pivoted_factor_of_full_rank_is_the_matrix(matrix):
+    F = pivoted_cholesky(matrix.diagonal(), lambda i: matrix[:, i], 6, 0.0)
+    np.testing.assert_allclose(F @ F.T, matrix, atol=1e-12)
+
+
+def test_pivoted_factor_stops_where_little_is_left():
+    x = np.linspace(0.0, 1.0, 80)
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+    asked = []
+
+    def column(i):
+        asked.append(i)
+        return K[:, i]
+
+    F = pivoted_cholesky(K.diagonal(), column, 40, 1e-6)
+    left = K - F @ F.T
+    assert F.shape[1] == len(set(asked)) < 8
+    assert left.diagonal().max() <= 1e-6
+    assert np.linalg.eigvalsh(left).min() > -1e-12
+    assert pivoted_cholesky(K.diagonal(), column, 2, 1e-6).shape == (80, 2)

@@ -104,6 +104,25 @@ def test_carried_state_settles_before_convergence_is_claimed():
     assert np.all(np.diff(optimum.trace) >= -1e-8)
 
 
+def test_a_continued_ascent_knows_the_curvature():
+    def rise(**options):
+        return climb(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], **options)
+
+    whole, part = rise(tol=1e-6), rise(tol=1e-6, max_iter=20)
+    rest = climb(
+        lambda x: -rosen(x),
+        lambda x: -rosen_der(x),
+        part.x,
+        WIDE[:2],
+        tol=1e-6,
+        curvature=part.curvature,
+    )
+    # The same steps as without the interruption; only the point where it goes on is evaluated again.
+    np.testing.assert_array_equal(rest.x, whole.x)
+    assert part.n_evaluations + rest.n_evaluations == whole.n_evaluations + 1
+    assert part.trace + rest.trace[1:] == whole.trace
+
+
 def test_restarts_are_ranked_by_value():
     def wavy(start):
         return climb(
