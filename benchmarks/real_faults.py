@@ -3,8 +3,8 @@
 ``python benchmarks/real_faults.py`` cuts out the surroundings of each labelled window, thins them to sizes
 that an exact Gaussian process takes, fits :class:`~sturdygp.RobustGPRegressor` and writes one picture for
 each series to docs/images. The labels mark stretches of time in which something was wrong, wider than the
-fault itself; most readings in them are normal. ``STURDYGP_DATA`` may name a folder with the data; otherwise they
-are downloaded.
+fault itself; most readings in them are normal. ``STURDYGP_DATA`` may name a folder with the data; otherwise
+they are downloaded.
 """
 
 from __future__ import annotations

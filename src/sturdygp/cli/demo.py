@@ -23,12 +23,14 @@ from sturdygp.estimators import (
     MixtureGPRegressor,
     OracleGPRegressor,
     RCGPRegressor,
+    RobustGPRegressor,
     StudentTGPRegressor,
 )
 from sturdygp.estimators.base import BaseGPRegressor
 
 ORDINARY = "ordinary GP (scikit-learn)"
 ROBUST: dict[str, BaseGPRegressor] = {
+    "robust (flagship)": RobustGPRegressor(),
     "ASOR-GPR": AsorGPRegressor(),
     "mixture": MixtureGPRegressor(),
     "Student-t (EP)": StudentTGPRegressor(dof="learn"),
