@@ -5,9 +5,9 @@ data, whose seeds start at 1000: the paper's synthetic problem with three kinds 
 Energy. For each rate of faults it prints the median and the mean over trials of the RMSE pooled over outputs,
 divided by the oracle's; the coverage of 95 % intervals for the function, where it is known; how well the
 probabilities find the faults (average precision) and how far they are off (expected calibration error);
-factorisations for one output; fits that failed, and those that did not converge. Runs of 30 trials or more
-of all problems go to docs/results/accuracy.json. ``STURDYGP_DATA`` may name a folder with the real data;
-otherwise they are downloaded.
+factorisations for one output; fits that failed, and those that did not converge. Runs of 30 trials go into
+docs/results/accuracy.json, where they replace earlier ones of the same problems and methods (``--methods``).
+``STURDYGP_DATA`` may name a folder with the real data; otherwise they are downloaded.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sturdygp.datasets import (
 from sturdygp.optimise import Status
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "accuracy.json"
-FIRST_SEED, ROWS = 1000, 100
+FIRST_SEED, TRIALS, ROWS = 1000, 30, 100
 PROBLEMS: dict[str, tuple[str, Outliers]] = {
     "synthetic U[0,10]": ("synthetic", UniformOutliers(0.0, 10.0)),
     "synthetic N(0,25)": ("synthetic", NormalOutliers(0.0, 25.0)),
@@ -87,17 +87,17 @@ def draw(source: str, outliers: Outliers, rate: float, seed: int) -> Data:
     return Data(X[train], spoiled, mask, X[test], y[test])
 
 
-def trial(name: str, rate: float, seed: int) -> dict[str, Any]:
-    """All methods on one data set."""
+def trial(name: str, rate: float, seed: int, methods: list[str]) -> dict[str, Any]:
+    """Some methods on one data set."""
     warnings.simplefilter("ignore")
     source, outliers = PROBLEMS[name]
     data = draw(source, outliers, rate, seed)
     oracle = OracleGPRegressor(n_starts=2).fit(data.X, data.y, data.mask, outliers.variance, outliers.mean)
     row: dict[str, Any] = {"mask": data.mask}
     row["oracle"] = metrics.rmse(data.truth, oracle.predict(data.X_test))
-    for method, template in METHODS.items():
+    for method in methods:
         try:
-            model = clone(template).fit(data.X, data.y)
+            model = clone(METHODS[method]).fit(data.X, data.y)
         except Exception as error:
             row[method] = {"error": repr(error)}
             continue
@@ -140,12 +140,20 @@ def shown(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
+def store(table: list[dict[str, Any]]) -> None:
+    """Put new cells in the place of old ones."""
+    old = json.loads(RESULTS.read_text())["cells"] if RESULTS.exists() else []
+    cells = {tuple(cell[key] for key in ("problem", "rate", "method")): cell for cell in (*old, *table)}
+    RESULTS.write_text(json.dumps({"trials": TRIALS, "cells": list(cells.values())}, indent=1) + "\n")
+
+
 def main() -> None:
     """Run the sweep, print the table, store it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=30)
+    parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--problems", choices=PROBLEMS, nargs="*", default=list(PROBLEMS))
+    parser.add_argument("--methods", choices=METHODS, nargs="*", default=list(METHODS))
     arguments = parser.parse_args()
     seeds = range(FIRST_SEED, FIRST_SEED + arguments.trials)
     table = []
@@ -155,8 +163,10 @@ def main() -> None:
     )
     for name in arguments.problems:
         for rate in RATES:
-            rows = Parallel(n_jobs=arguments.jobs)(delayed(trial)(name, rate, seed) for seed in seeds)
-            for method in METHODS:
+            rows = Parallel(n_jobs=arguments.jobs)(
+                delayed(trial)(name, rate, seed, arguments.methods) for seed in seeds
+            )
+            for method in arguments.methods:
                 cell = summarise(rows, method)
                 table.append({"problem": name, "rate": rate, "method": method, **cell})
                 print(
@@ -166,8 +176,8 @@ def main() -> None:
                     f"{cell['factorizations']:8.0f} {cell['failed']:7d} {cell['unconverged']:12d}",
                     flush=True,
                 )
-    if arguments.trials >= 30 and set(arguments.problems) == set(PROBLEMS):
-        RESULTS.write_text(json.dumps({"trials": arguments.trials, "cells": table}, indent=1) + "\n")
+            if arguments.trials == TRIALS:
+                store(table)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.dates import ConciseDateFormatter
+from matplotlib.dates import DateFormatter
+from matplotlib.ticker import MaxNLocator
 
 from sturdygp import RobustGPRegressor
 from sturdygp.datasets import LabelledSeries, load_nab
@@ -54,7 +55,8 @@ def panel(ax: Axes, series: LabelledSeries, rows: np.ndarray) -> str:
     ax.plot(dates, mean, color=BLUE, lw=1.2, label="fit, 95 % of nominal readings")
     ax.plot(when[~faulty], y[~faulty], ".", color="black", ms=2.5, label="reading")
     ax.plot(when[faulty], y[faulty], "o", color=ORANGE, mfc="none", ms=4.5, label="flagged")
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+    ax.xaxis.set_major_formatter(DateFormatter("%d %b %Y"))  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.set_ylabel("temperature")
     return (
         f"{series.name}, {str(when[0])[:10]} to {str(when[-1])[:10]}: {rows.size} readings, "

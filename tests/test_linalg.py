@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.linalg import cholesky, jittered_cholesky, pivoted_cholesky, solve_positive
+from sturdygp.linalg import (
+    cholesky,
+    inverse_positive,
+    jittered_cholesky,
+    pivoted_cholesky,
+    solve_positive,
+)
 
 
 @pytest.fixture
@@ -54,6 +60,10 @@ def test_jitter_is_only_added_where_needed_and_reported(matrix):
     )
     with pytest.raises(NotPositiveDefiniteError, match="indefinite even with"):
         jittered_cholesky(-matrix)
+
+
+def test_inverse_of_a_small_matrix(matrix):
+    np.testing.assert_allclose(inverse_positive(matrix), np.linalg.inv(matrix), rtol=1e-11)
 
 
 def test_pivoted_factor_of_full_rank_is_the_matrix(matrix):

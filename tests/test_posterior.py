@@ -10,6 +10,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Sites, condition, posterior
+from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.kernels import Matern32, Matern52, SquaredExponential
 
 
@@ -300,3 +301,53 @@ def test_prediction_with_the_wrong_number_of_columns_is_refused():
     p = condition(SquaredExponential(), X, Sites.gaussian(y, 0.1))
     with pytest.raises(ValueError, match="Z has 3 columns but the training inputs have 2"):
         p.predict(np.zeros((2, 3)))
+
+
+def test_uncertain_parameters_widen_by_the_movement_of_the_mean():
+    rng = np.random.default_rng(8)
+    X, Z = rng.uniform(size=(15, 2)), rng.uniform(size=(6, 2))
+    kernel = SquaredExponential((0.4, 0.7), 1.3)
+    best = condition(kernel, X, Sites.gaussian(rng.normal(size=15), 0.1))
+    A = rng.normal(size=(3, 3))
+    # Small enough that the mean moves in proportion.
+    covariance = 1e-4 * (A @ A.T + np.eye(3))
+    uncertain = UncertainPosterior.around(best, covariance)
+    step = 1e-5
+    jacobian = np.array(
+        [
+            (
+                condition(kernel.with_theta(kernel.theta + h), X, best.sites).predict_mean(Z)
+                - condition(kernel.with_theta(kernel.theta - h), X, best.sites).predict_mean(Z)
+            )
+            / (2 * step)
+            for h in step * np.eye(3)
+        ]
+    )
+    added = jacobian.T @ covariance @ jacobian
+    np.testing.assert_allclose(
+        uncertain.covariance(Z) - best.covariance(Z), added, rtol=0.1, atol=0.02 * added.max()
+    )
+    np.testing.assert_allclose(uncertain.covariance(Z).diagonal(), uncertain.predict(Z).variance)
+    np.testing.assert_allclose(uncertain.predict(Z).mean, best.predict_mean(Z), rtol=1e-12)
+    np.testing.assert_allclose(uncertain.marginals().variance, uncertain.predict(X).variance)
+    assert np.all(uncertain.leave_one_out().variance >= best.leave_one_out().variance)
+    assert uncertain.log_evidence == best.log_evidence
+
+
+def test_certain_parameters_leave_the_posterior_as_it_is():
+    X, y = np.linspace(0.0, 1.0, 7)[:, None], np.arange(7.0)
+    best = condition(SquaredExponential((0.4,)), X, Sites.gaussian(y, 0.1))
+    certain = UncertainPosterior.around(best, np.zeros((2, 2))).compact()
+    np.testing.assert_array_equal(certain.predict(X).variance, best.predict(X).variance)
+    np.testing.assert_array_equal(certain.covariance(X), best.covariance(X))
+    np.testing.assert_array_equal(certain.gradient().kernel, best.gradient().kernel)
+
+
+def test_what_a_moved_kernel_makes_improper_is_left_out():
+    X = np.linspace(0.0, 1.0, 5)[:, None]
+    # One site takes away nearly all that the others give.
+    sites = Sites(np.zeros(5), np.array([-0.93, 0.0, 0.0, 0.0, 0.0]), np.zeros(5))
+    best = condition(SquaredExponential((0.5,), 1.0), X, sites, mean=0.0)
+    uncertain = UncertainPosterior.around(best, np.diag([1.0, 0.0]))
+    assert uncertain.moved == ()
+    np.testing.assert_array_equal(uncertain.predict(X).variance, best.predict(X).variance)

@@ -108,6 +108,12 @@ def solve_positive(matrix: FloatArray, b: FloatArray) -> FloatArray:
     return cholesky(matrix).solve(b)
 
 
+def inverse_positive(matrix: FloatArray) -> FloatArray:
+    """The inverse of a small symmetric positive definite matrix."""
+    triangle = cholesky(matrix).inverse_triangle()
+    return np.asarray(triangle + np.tril(triangle, -1).T)
+
+
 @dataclass(frozen=True, eq=False)
 class SiteFactor:
     """``R = (K + T^-1)^-1`` as ``S B^-1 S - W W'``.

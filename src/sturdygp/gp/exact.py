@@ -37,6 +37,21 @@ class LeaveOneOutGradient:
 
 
 @dataclass(frozen=True, eq=False)
+class MeanFunction:
+    """``mean + k(x, X) alpha``."""
+
+    kernel: Kernel
+    X: FloatArray
+    mean: float
+    alpha: FloatArray
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Its values at the rows of ``Z``."""
+        parts = [self.kernel(Z[rows], self.X) @ self.alpha for rows in chunks(len(Z), len(self.X))]
+        return self.mean + np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
 class ExactPosterior(Posterior):
     """Built by :func:`condition`. ``alpha = R (target - mean)`` with ``R = (K + T^-1)^-1``."""
 
@@ -85,9 +100,12 @@ class ExactPosterior(Posterior):
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
-        Z = self._check(Z)
-        parts = [self.kernel(Z[rows], self.X) @ self.alpha for rows in chunks(len(Z), len(self.X))]
-        return self.mean + np.concatenate(parts)
+        return self.mean_function(self._check(Z))
+
+    @property
+    def mean_function(self) -> MeanFunction:
+        """The mean by itself, which needs no factor."""
+        return MeanFunction(self.kernel, self.X, self.mean, self.alpha)
 
     def predict(self, Z: FloatArray) -> Marginals:
         """Mean and variance of the function at the rows of ``Z`` (eq:predictive_latent_distribution)."""

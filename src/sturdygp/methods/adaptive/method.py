@@ -9,13 +9,16 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, ExactPrior
+from sturdygp.gp.uncertain import UncertainPosterior
+from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, TiltedBranches
-from sturdygp.methods.adaptive.model import Contamination, ContaminationPrior
+from sturdygp.methods.adaptive.model import Branches, Contamination, ContaminationPrior
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
-from sturdygp.methods.alternating import resume
+from sturdygp.methods.alternating import Start, Trail, resume
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagation
+from sturdygp.optimise import Optimum
 
 # Agreement of marginals and tilted moments, in marginal standard deviations.
 AGREEMENT = 1e-3
@@ -46,20 +49,33 @@ class Adaptive:
         start = resume(problem.kernel, best.optimum)
         likelihood = BranchLikelihood(Contamination.of(start.extra, best.model.shape), start.latent.nominal)
         prior, sites = ExactPrior.at(start.kernel, problem.X), best.model.sites(start.extra, start.latent)
-        posterior = propagate(prior, problem.y, likelihood, prior.condition(sites))
+        calibrated = propagate(prior, problem.y, likelihood, prior.condition(sites))
+        posterior = UncertainPosterior.around(calibrated.posterior, parameter_covariance(best.optimum, start))
         return Fit(
-            posterior=posterior.posterior.compact(),
+            posterior=posterior.compact(),
             noise_variance=likelihood.noise,
             weights=np.minimum(likelihood.noise * sites.precision, 1.0),
-            outlier_proba=posterior.faulty,
+            outlier_proba=calibrated.faulty,
             outlier_model=likelihood,
             bound=best.optimum.value,
             status=best.optimum.status,
             n_iter=best.optimum.n_iter,
-            n_factorizations=spent + posterior.n_factorizations,
+            n_factorizations=spent + calibrated.n_factorizations + len(posterior.moved),
             trace=best.optimum.trace,
-            note=posterior.note,
+            note=calibrated.note,
         )
+
+
+def parameter_covariance(optimum: Optimum[Trail[Branches]], start: Start[Branches]) -> FloatArray:
+    """Covariance of the kernel's parameters, to judge by the curvature of the bound; none for those held."""
+    kernel, curvature = start.kernel, optimum.curvature
+    size = kernel.theta.size
+    if curvature is None:
+        return np.zeros((size, size))
+    covariance = inverse_positive(curvature)[:size, :size]
+    low, high = kernel.bounds.T if size else np.empty((2, 0))
+    free = (kernel.theta > low) & (kernel.theta < high)
+    return covariance * np.outer(free, free)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,103 @@
+"""A posterior that allows for kernel parameters which the data determine only roughly.
+
+For parameters ``theta ~ N(best, covariance)`` the variance of the function is, by the law of total variance,
+what it is at the best parameters plus the variance of the mean. The latter is taken along the principal
+directions of the covariance: how far does the mean move if the parameters move by one standard deviation?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.exact import ExactPosterior, MeanFunction, condition
+from sturdygp.gp.posterior import EvidenceGradient, Marginals, Posterior
+from sturdygp.gp.sites import Sites
+from sturdygp.kernels.base import Kernel
+
+# Parameters are logarithms: what is uncertain by more than a factor e is not described by a derivative.
+LARGEST_VARIANCE = 1.0
+NEGLIGIBLE_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class UncertainPosterior(Posterior):
+    """The posterior at the best parameters, and the mean functions one standard deviation away."""
+
+    kernel: Kernel
+    sites: Sites
+    mean: float
+    best: ExactPosterior
+    moved: tuple[MeanFunction, ...]
+
+    @classmethod
+    def around(cls, best: ExactPosterior, covariance: FloatArray) -> Self:
+        """For a covariance of the kernel's logarithmic parameters; it costs a factorisation for each."""
+        kernel, X, sites = best.kernel, best.X, best.sites
+        moved = []
+        for step in principal_steps(covariance):
+            other = kernel.with_theta(np.clip(kernel.theta + step, *kernel.bounds.T))
+            try:
+                moved.append(condition(other, X, sites).mean_function)
+            except NotPositiveDefiniteError:
+                # Sites of negative precision may be improper for another kernel.
+                continue
+        return cls(kernel, sites, best.mean, best, tuple(moved))
+
+    @property
+    def log_evidence(self) -> float:
+        """At the best parameters."""
+        return self.best.log_evidence
+
+    def gradient(self) -> EvidenceGradient:
+        """At the best parameters."""
+        return self.best.gradient()
+
+    def marginals(self) -> Marginals:
+        """The posterior of the function at each training input."""
+        return self._widened(self.best.marginals(), self.best.X)
+
+    def leave_one_out(self, share: float = 1.0) -> Marginals:
+        """The same without the site at that input, or without a share of it; kernel and mean stay."""
+        return self._widened(self.best.leave_one_out(share), self.best.X)
+
+    def predict_mean(self, Z: FloatArray) -> FloatArray:
+        """Posterior mean of the function at the rows of ``Z``."""
+        return self.best.predict_mean(Z)
+
+    def predict(self, Z: FloatArray) -> Marginals:
+        """Posterior mean and variance of the function at the rows of ``Z``."""
+        return self._widened(self.best.predict(Z), Z)
+
+    def covariance(self, Z: FloatArray) -> FloatArray:
+        """Posterior covariance of the function between the rows of ``Z``."""
+        covariance = self.best.covariance(Z)
+        moves = self._moves(Z, self.best.predict_mean(Z))
+        return covariance + moves.T @ moves
+
+    def compact(self) -> Self:
+        """The same posterior without what only fitting needs; small enough to keep and to pickle."""
+        return type(self)(self.kernel, self.sites, self.mean, self.best.compact(), self.moved)
+
+    def _widened(self, marginals: Marginals, Z: FloatArray) -> Marginals:
+        moves = self._moves(Z, self.best.predict_mean(Z))
+        return Marginals(marginals.mean, marginals.variance + (moves**2).sum(axis=0))
+
+    def _moves(self, Z: FloatArray, mean: FloatArray) -> FloatArray:
+        """How far the mean moves in each principal direction, one in a row."""
+        Z = np.asarray(Z, dtype=np.float64)
+        return np.array([function(Z) - mean for function in self.moved]).reshape(len(self.moved), len(mean))
+
+
+def principal_steps(covariance: FloatArray) -> list[FloatArray]:
+    """One standard deviation along each principal direction that matters."""
+    variances, directions = np.linalg.eigh(covariance)
+    return [
+        np.sqrt(min(variance, LARGEST_VARIANCE)) * direction
+        for variance, direction in zip(variances, directions.T, strict=True)
+        if variance > NEGLIGIBLE_VARIANCE
+    ]
