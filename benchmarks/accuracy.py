@@ -147,6 +147,30 @@ def store(table: list[dict[str, Any]]) -> None:
     RESULTS.write_text(json.dumps({"trials": TRIALS, "cells": list(cells.values())}, indent=1) + "\n")
 
 
+def markdown() -> str:
+    """What is stored, as tables: ratios of medians (of means) to the oracle, then the flagship's scores."""
+    cells = {
+        (cell["problem"], cell["rate"], cell["method"]): cell
+        for cell in json.loads(RESULTS.read_text())["cells"]
+    }
+    head = " | ".join(f"p = {rate:g}" for rate in RATES)
+    ratios = [f"| problem | method | {head} |", "|---|---|" + "---|" * len(RATES)]
+    scores = [f"| problem | score of the flagship | {head} |", "|---|---|" + "---|" * len(RATES)]
+    for name in PROBLEMS:
+        for method in METHODS:
+            row = [cells[name, rate, method] for rate in RATES]
+            shown_row = (f"{cell['median_ratio']:.2f} ({cell['mean_ratio']:.2f})" for cell in row)
+            ratios.append(f"| {name} | {method} | {' | '.join(shown_row)} |")
+        row = [cells[name, rate, "robust"] for rate in RATES]
+        for key in ("coverage", "average_precision", "calibration_error", "factorizations"):
+            values = [cell.get(key) for cell in row]
+            if any(value is not None for value in values):
+                digits = 0 if key == "factorizations" else 2
+                texts = ("-" if value is None else f"{value:.{digits}f}" for value in values)
+                scores.append(f"| {name} | {key.replace('_', ' ')} | {' | '.join(texts)} |")
+    return "\n".join([*ratios, "", *scores])
+
+
 def main() -> None:
     """Run the sweep, print the table, store it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -154,7 +178,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--problems", choices=PROBLEMS, nargs="*", default=list(PROBLEMS))
     parser.add_argument("--methods", choices=METHODS, nargs="*", default=list(METHODS))
+    parser.add_argument("--table", action="store_true", help="only print what is stored, as Markdown")
     arguments = parser.parse_args()
+    if arguments.table:
+        print(markdown())
+        return
     seeds = range(FIRST_SEED, FIRST_SEED + arguments.trials)
     table = []
     print(

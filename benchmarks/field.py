@@ -118,13 +118,37 @@ def summarise(rows: list[dict[str, Any]], method: str) -> dict[str, Any]:
     }
 
 
+def markdown() -> str:
+    """What is stored, as tables: mean absolute errors, then the same data left as they are."""
+    cells = {
+        (cell["data"], cell["way"], cell["method"]): cell for cell in json.loads(RESULTS.read_text())["cells"]
+    }
+    errors = [f"| data | method | {' | '.join(WAYS)} |", "|---|---|" + "---|" * len(WAYS)]
+    for data, published in RELEVANCE_PURSUIT.items():
+        for method in METHODS:
+            row = (f"{cells[data, way, method]['mae']:.3f}" for way in WAYS)
+            errors.append(f"| {data} | {method} | {' | '.join(row)} |")
+        row = (f"{value:.3f}" for value in published)
+        errors.append(f"| {data} | relevance pursuit, published | {' | '.join(row)} |")
+    clean = ["| data | RMSE: robust | standard | NLPD: robust | standard | rate found |", "|---" * 6 + "|"]
+    for data in DATA:
+        robust, standard = (cells[data, "none", method] for method in ("robust", "standard"))
+        values = (robust["rmse"], standard["rmse"], robust["nlpd"], standard["nlpd"], robust["rate"])
+        clean.append(f"| {data} | {' | '.join(f'{value:.3f}' for value in values)} |")
+    return "\n".join([*errors, "", *clean])
+
+
 def main() -> None:
     """Run, print, store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--data", choices=DATA, nargs="*", default=list(DATA))
+    parser.add_argument("--table", action="store_true", help="only print what is stored, as Markdown")
     arguments = parser.parse_args()
+    if arguments.table:
+        print(markdown())
+        return
     cells = []
     print(f"{'data':10} {'way':11} {'method':18}     MAE     +-    RMSE    NLPD   rate failed")
     for data in arguments.data:

@@ -120,13 +120,19 @@ class Contamination:
         """Variance of every cell."""
         return (self.spread * self.shape.width) ** 2
 
-    def log_joint(self, nominal: float, squared: FloatArray, by_cell: FloatArray) -> FloatArray:
-        """Log probability of each branch with ``E exp`` of squared distances, up to ``-log(2 pi) / 2``."""
-        faulty = (1.0 - nominal) / self.shape.centres.size
-        joint = np.empty((squared.size, 1 + self.shape.centres.size))
-        joint[:, 0] = log(nominal) - 0.5 * (log(self.noise) + squared / self.noise)
-        joint[:, 1:] = log(faulty) - 0.5 * (log(self.cell_variance) + by_cell / self.cell_variance)
-        return joint
+    @property
+    def log_factors(self) -> tuple[float, float]:
+        """What stands before the exponentials of the nominal density and of a cell's, but for ``2 pi``."""
+        return -0.5 * log(self.noise), -0.5 * log(self.cell_variance)
+
+    def relative_densities(self, squared: FloatArray, by_cell: FloatArray) -> FloatArray:
+        """Densities for expected squared distances, nominal first; the largest in a row is one."""
+        log_density = np.empty((squared.size, 1 + self.shape.centres.size))
+        nominal, cell = self.log_factors
+        log_density[:, 0] = nominal - 0.5 * squared / self.noise
+        log_density[:, 1:] = cell - 0.5 * by_cell / self.cell_variance
+        log_density -= log_density.max(axis=1, keepdims=True)
+        return np.exp(log_density, out=log_density)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +147,16 @@ class AdaptiveModel:
         """Precisions of all branches added up; their targets averaged; the rest stands in the scale."""
         c, r = Contamination.of(extra, self.shape), latent.responsibility
         nominal, cells = r[:, 0], r[:, 1:]
-        precision = nominal / c.noise + cells.sum(axis=1) / c.cell_variance
+        faulty = cells.sum(axis=1)
+        precision = nominal / c.noise + faulty / c.cell_variance
         # Distance of the target below the reading, and the spread of the branches around it.
         below = (cells @ c.cell_shift) / (c.cell_variance * precision)
         scatter = (cells @ c.cell_shift**2) / c.cell_variance - precision * below**2
-        zero = np.zeros(r.shape[0])
-        log_weight = c.log_joint(latent.nominal, zero, zero[:, None])
-        entropy = -(r * np.log(np.maximum(r, 1e-300)))
-        log_scale = (entropy + r * log_weight).sum(axis=1) - 0.5 * (scatter + LOG_2PI)
+        before_nominal, before_cell = c.log_factors
+        before_nominal += log(latent.nominal)
+        before_cell += log((1.0 - latent.nominal) / self.shape.centres.size)
+        entropy = -np.einsum("ij,ij->i", r, np.log(np.maximum(r, 1e-300)))
+        log_scale = entropy + nominal * before_nominal + faulty * before_cell - 0.5 * (scatter + LOG_2PI)
         return Sites(self.y - below, precision, log_scale)
 
     def log_prior(self, extra: FloatArray, latent: Branches) -> float:
@@ -181,10 +189,15 @@ class AdaptiveModel:
         residual = self.y - marginals.mean
         squared = residual**2 + marginals.variance
         by_cell = (residual[:, None] - c.cell_shift) ** 2 + marginals.variance[:, None]
+        density = c.relative_densities(squared, by_cell)
+        is_nominal, is_faulty = density[:, 0], density[:, 1:].mean(axis=1)
         for _ in range(SHARE_UPDATES):
-            r = normalised(c.log_joint(nominal, squared, by_cell))
-            nominal = self.best_share(float(r[:, 0].sum()))
-        return Branches(normalised(c.log_joint(nominal, squared, by_cell)), nominal)
+            weight = nominal * is_nominal
+            nominal = self.best_share(float((weight / (weight + (1.0 - nominal) * is_faulty)).sum()))
+        density[:, 0] *= nominal
+        density[:, 1:] *= (1.0 - nominal) / self.shape.centres.size
+        density /= density.sum(axis=1, keepdims=True)
+        return Branches(density, nominal)
 
     def best_extra(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
         """The noise that is optimal for this spread, then the spread and offset that are for this noise.
@@ -220,11 +233,3 @@ def positive_root(a: float, b: float, c: float) -> float:
     root = sqrt(b**2 + 4.0 * a * c)
     # Whichever of the two does not subtract nearly equal numbers.
     return 2.0 * c / (b + root) if b > 0.0 else (root - b) / (2.0 * a)
-
-
-def normalised(log_joint: FloatArray) -> FloatArray:
-    """Rows in proportion to their exponentials; written over."""
-    log_joint -= log_joint.max(axis=1, keepdims=True)
-    np.exp(log_joint, out=log_joint)
-    log_joint /= log_joint.sum(axis=1, keepdims=True)
-    return log_joint

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from scipy.special import softmax
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, Contamination, normalised
+from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, Contamination
 from sturdygp.methods.alternating import Start
 
 # Least number of readings near a level, and least variance of scaled targets around it.
@@ -79,5 +80,5 @@ def supposed(model: AdaptiveModel, residual: FloatArray, nominal: FloatArray, no
 def responsibilities(c: Contamination, residual: FloatArray, nominal: FloatArray) -> FloatArray:
     """Faulty readings shared among the cells."""
     by_cell = (residual[:, None] - c.cell_shift) ** 2
-    cells = normalised(-0.5 * by_cell / c.cell_variance)
+    cells = np.asarray(softmax(-0.5 * by_cell / c.cell_variance, axis=1))
     return np.column_stack([nominal, (1.0 - nominal)[:, None] * cells])
