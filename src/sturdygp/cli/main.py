@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from sturdygp.cli.data import datasets
 from sturdygp.cli.demo import run_demo
+from sturdygp.cli.reproduce import reproduce, status
 
 CITATION = """\
 @article{majal2026asor,
@@ -45,3 +47,7 @@ def main() -> None:
 def demo(output: Path) -> None:
     """Fit contaminated data, print a table, write a picture and a report."""
     run_demo(output)
+
+
+for command in (reproduce, status, datasets):
+    main.add_command(command)

@@ -1,0 +1,64 @@
+"""How far a run is, on a terminal; nothing where nobody looks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TextIO
+
+WIDTH = 30
+# Drawing for every one of many short tasks would cost more than it tells.
+REDRAW_SECONDS = 0.2
+
+
+@dataclass
+class Progress:
+    """A bar with the time left, judged by the mean time of what this run has done so far."""
+
+    total: int
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    done: int = 0
+    failed: int = 0
+    started: float = field(default_factory=time.monotonic)
+    drawn: float = float("-inf")
+
+    def advance(self, *, failed: bool) -> None:
+        """One more task is done."""
+        self.done += 1
+        self.failed += failed
+        now = time.monotonic()
+        if self.stream.isatty() and (now - self.drawn > REDRAW_SECONDS or self.done == self.total):
+            self.drawn = now
+            end = "\n" if self.done == self.total else ""
+            # Back to the start of the line, and clear it.
+            self.stream.write(f"\r\x1b[K{self.line(now - self.started)}{end}")
+            self.stream.flush()
+
+    def line(self, elapsed: float) -> str:
+        """The bar.
+
+        Examples
+        --------
+        >>> Progress(total=40, done=10, failed=1).line(60.0)
+        '[#######-----------------------]  10/40  3 min left, 1 failed'
+        """
+        filled = WIDTH * self.done // self.total
+        bar = "#" * filled + "-" * (WIDTH - filled)
+        left = elapsed / self.done * (self.total - self.done)
+        failures = f", {self.failed} failed" if self.failed else ""
+        return f"[{bar}]  {self.done}/{self.total}  {in_words(left)} left{failures}"
+
+
+def in_words(seconds: float) -> str:
+    """A duration as one would say it.
+
+    Examples
+    --------
+    >>> in_words(42.0), in_words(600.0), in_words(9000.0)
+    ('42 s', '10 min', '2 h 30 min')
+    """
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60.0)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,160 @@
+"""Running experiments and seeing how far they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+import click
+
+from sturdygp.cli.progress import Progress
+from sturdygp.datasets.fetch import DataFileError
+from sturdygp.experiments.methods import METHODS
+from sturdygp.experiments.record import Record
+from sturdygp.experiments.runner import missing_tasks, run_tasks
+from sturdygp.experiments.store import ResultStore, StoreError
+from sturdygp.experiments.suites import SUITES, Suite
+from sturdygp.experiments.task import BASELINES, READINGS, Baselines, Reading, Task
+
+RESULTS = Path("results")
+ALL_CORES = -1
+# What a user can do something about; anything else deserves its traceback.
+EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def results_option(function: F) -> F:
+    """The folder that results are kept in."""
+    return click.option(
+        "--results",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=RESULTS,
+        show_default=True,
+        help="Folder with a file of results for each suite.",
+    )(function)
+
+
+def store_of(suite: str, results: Path) -> ResultStore:
+    """The results of a suite."""
+    return ResultStore(results / f"{suite}.jsonl")
+
+
+@click.command()
+@click.argument("suite", type=click.Choice(list(SUITES)))
+@click.option("--trials", type=click.IntRange(min=1), help="Trials; as many as published by default.")
+@click.option(
+    "--n-jobs",
+    type=click.IntRange(min=-1),
+    help="Processes, -1 for one on each core. By default one for suites that measure time, else -1.",
+)
+@click.option(
+    "--dask", metavar="ADDRESS", help='Run on the Dask cluster at this address, or on a "local" one.'
+)
+@click.option(
+    "--reading",
+    type=click.Choice(READINGS),
+    default="text",
+    show_default=True,
+    help="Take the paper's noise constants for variances or for standard deviations.",
+)
+@click.option(
+    "--baselines",
+    type=click.Choice(BASELINES),
+    default="best",
+    show_default=True,
+    help="Every method at its best, or with the settings of the published scripts.",
+)
+@click.option(
+    "--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="Only this method."
+)
+@results_option
+def reproduce(
+    suite: str,
+    *,
+    trials: int | None,
+    n_jobs: int | None,
+    dask: str | None,
+    reading: Reading,
+    baselines: Baselines,
+    methods: tuple[str, ...],
+    results: Path,
+) -> None:
+    """Run the tasks of SUITE that have no result yet. Stop it whenever you like: running again goes on."""
+    chosen, store = SUITES[suite], store_of(suite, results)
+    try:
+        tasks = chosen.tasks(trials=trials, reading=reading, baselines=baselines, methods=methods or None)
+        jobs = default_jobs(chosen) if n_jobs is None else n_jobs
+        progress = Progress(len(missing_tasks(tasks, store)))
+        tally = run_tasks(
+            tasks,
+            store,
+            n_jobs=jobs,
+            dask=dask,
+            on_record=lambda record: progress.advance(failed=record.failed),
+        )
+    except EXPECTED as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{suite}: {tally.run} tasks run, {tally.skipped} done before, {tally.failed} failed")
+    click.echo(summary(tasks, store.records()))
+    click.echo(f"\nResults: {store.path}")
+
+
+def default_jobs(suite: Suite) -> int:
+    """All cores, unless time is measured: neighbours would slow each other down."""
+    return 1 if suite.serial else ALL_CORES
+
+
+def summary(tasks: Sequence[Task], records: Sequence[Record]) -> str:
+    """A table of methods: fits, failures, fits that did not converge, and the time of a fit."""
+    wanted = {task.hash for task in tasks}
+    lines = ["", "| method | fits | failed | not converged | median seconds |", "|---|---|---|---|---|"]
+    for name, method in METHODS.items():
+        mine = [record for record in records if record.task.method == name and record.task.hash in wanted]
+        if mine:
+            lines.append(f"| {method.label} | {' | '.join(cells(mine))} |")
+    return "\n".join(lines)
+
+
+def cells(records: Sequence[Record]) -> tuple[str, ...]:
+    """One row of the summary."""
+    failed = sum(record.failed for record in records)
+    unconverged = sum(any(status != "CONVERGED" for status in record.status) for record in records)
+    seconds = median(record.timing.fit_seconds for record in records)
+    return str(len(records)), str(failed), str(unconverged), f"{seconds:.3g}"
+
+
+@click.command()
+@click.argument("suite", type=click.Choice(list(SUITES)), required=False)
+@results_option
+def status(suite: str | None, results: Path) -> None:
+    """Show how far SUITE is, or all suites."""
+    try:
+        for name in [suite] if suite else list(SUITES):
+            click.echo("\n".join(progress_lines(SUITES[name], store_of(name, results))))
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def progress_lines(suite: Suite, store: ResultStore) -> list[str]:
+    """What there is of a suite, for each reading and setting that was run."""
+    records = store.records()
+    if not records:
+        return [f"{suite.name:10}  not started: {suite.description}"]
+    groups = Counter((record.task.reading, record.task.baselines) for record in records)
+    return [group_line(suite, reading, baselines, records) for reading, baselines in sorted(groups)]
+
+
+def group_line(suite: Suite, reading: Reading, baselines: Baselines, records: Sequence[Record]) -> str:
+    """Tasks done of those that the full suite has, and how many failed."""
+    tasks = {task.hash for task in suite.tasks(reading=reading, baselines=baselines)}
+    done = [record for record in records if record.task.hash in tasks]
+    failed = sum(record.failed for record in done)
+    share = 100 * len(done) // len(tasks)
+    return (
+        f"{suite.name:10}  {reading}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
+        f"{failed} failed"
+    )

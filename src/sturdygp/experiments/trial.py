@@ -1,0 +1,160 @@
+"""One task, from its data to its record."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from sturdygp import metrics
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.experiments.methods import prepare
+from sturdygp.experiments.problems import Data, draw
+from sturdygp.experiments.record import Record, Scores, Timing
+from sturdygp.experiments.task import Task
+
+# More threads would make timings depend on the machine, and workers wait for each other.
+BLAS_THREADS = 1
+NO_SCORES = Scores()
+
+
+def run(task: Task) -> Record:
+    """Draw the data, fit the method, score it.
+
+    An error of the fit becomes part of the record: nothing is drawn anew. Errors of the task itself, a name
+    that does not exist or a data file that is not there, are raised.
+
+    Examples
+    --------
+    >>> run(Task(suite="smoke", dataset="synthetic", method="standard", n_train=20, trial=0)).status
+    ('CONVERGED', 'CONVERGED', 'CONVERGED', 'CONVERGED')
+    """
+    with threadpool_limits(BLAS_THREADS):
+        data = draw(task)
+        fitting = prepare(task, data)
+        clock = Clock()
+        with warnings_collected() as seen:
+            try:
+                with clock:
+                    model = fitting.start()
+                outcome = assess(model, data)
+            except Exception as error:
+                outcome = Outcome(error=f"{type(error).__name__}: {error}")
+    return Record(
+        task=task,
+        timing=Timing(clock.wall, clock.cpu),
+        settings=fitting.settings,
+        warnings=unexpected(seen),
+        **vars(outcome),
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The part of a record that the fitted model decides."""
+
+    scores: Scores = NO_SCORES
+    status: tuple[str, ...] = ()
+    n_factorizations: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass
+class Clock:
+    """Seconds between entering and leaving, also when left by an error."""
+
+    wall: float = field(default=0.0)
+    cpu: float = field(default=0.0)
+
+    def __enter__(self) -> None:
+        self.wall, self.cpu = -time.perf_counter(), -time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.wall += time.perf_counter()
+        self.cpu += time.process_time()
+
+
+@contextmanager
+def warnings_collected() -> Iterator[list[warnings.WarningMessage]]:
+    """Warnings about the computation, whatever filters the process has: records must not depend on them."""
+    with warnings.catch_warnings(record=True) as seen:
+        # Others come from the threads of a worker, which are no part of the task.
+        warnings.simplefilter("ignore")
+        for category in (RuntimeWarning, UserWarning):
+            warnings.simplefilter("always", category)
+        yield seen
+
+
+def unexpected(seen: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Each warning once, without those that the status and the notes of a fit repeat."""
+    texts = {
+        f"{warning.category.__name__}: {warning.message}"
+        for warning in seen
+        if not issubclass(warning.category, ConvergenceWarning)
+    }
+    return tuple(sorted(texts))
+
+
+def assess(model: BaseGPRegressor, data: Data) -> Outcome:
+    """How the fit ended and how good it is."""
+    scores = score(model, data)
+    return Outcome(
+        scores=scores,
+        status=tuple(status.name for status in per_output(model.status_)),
+        n_factorizations=tuple(int(count) for count in per_output(model.n_factorizations_)),
+        notes=tuple(str(note) for note in per_output(model.note_)),
+        error=None if scores.rmse is not None else "the predictions are not finite",
+    )
+
+
+def per_output(values: Any) -> list[Any]:
+    """One entry for each output, also if there is a single one."""
+    return list(np.atleast_1d(np.asarray(values, dtype=object)))
+
+
+def score(model: BaseGPRegressor, data: Data) -> Scores:
+    """Every score that the data allow."""
+    clean = data.clean
+    mean, std = model.predict(clean.X_test, return_std=True)
+    scores = Scores(
+        rmse=metrics.rmse(clean.truth, mean),
+        mae=metrics.mae(clean.truth, mean),
+        nlpd=reading_nlpd(model, data) if data.truth_is_noisy else metrics.nlpd(clean.truth, mean, std),
+        coverage=None if clean.function is None else metrics.coverage(clean.function, mean, std),
+        **detection(model, data),
+    )
+    # JSON has no infinities; whatever is not a number is no score.
+    return Scores(**{key: finite(value) for key, value in asdict(scores).items()})
+
+
+def reading_nlpd(model: BaseGPRegressor, data: Data) -> float:
+    """Negative log density of the test readings, which methods that know outliers take for possible ones."""
+    X, y = data.clean.X_test, data.clean.truth
+    if isinstance(model, FlaggingGPRegressor):
+        return -float(np.mean(model.log_density(X, y)))
+    return -float(np.mean(model.log_predictive_density(X, y)))
+
+
+def detection(model: BaseGPRegressor, data: Data) -> dict[str, float]:
+    """How well outlier probabilities fit the faults, for methods that have them."""
+    if not isinstance(model, FlaggingGPRegressor):
+        return {}
+    proba = model.outlier_proba_
+    return {
+        "average_precision": metrics.average_precision(data.mask, proba),
+        "calibration_error": metrics.calibration_error(data.mask, proba),
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """A number, or None."""
+    return value if value is not None and isfinite(value) else None
