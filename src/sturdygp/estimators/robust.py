@@ -64,8 +64,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
     >>> model = RobustGPRegressor().fit(x, y)
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1)
     True
-    >>> print(model.summary().split(".")[0])
-    30 of 60 readings are probably faulty; the estimated rate is 49%
+    >>> print(model.summary().split(";")[0])
+    30 of 60 readings are probably faulty
     """
 
     prior: ContaminationPrior | None = None
