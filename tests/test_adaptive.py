@@ -18,6 +18,7 @@ from sturdygp.datasets import (
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import SquaredExponential
+from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Screening, distinct
@@ -205,6 +206,32 @@ def test_clean_data_are_fitted_like_an_ordinary_process():
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
     assert model.contamination_rate_ < 0.03
     assert "None of 100 readings" in model.summary()
+
+
+def test_clustering_is_a_standard_score_for_independent_values():
+    """Mean 0 and variance 1 over all draws, whatever the nearness."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(size=(30, 2))
+    near = SquaredExponential((0.3, 0.3))(x, x)
+    scores = [clustering(near.copy(), rng.standard_normal(30)) for _ in range(4000)]
+    assert abs(np.mean(scores)) < 0.06
+    assert abs(np.std(scores) - 1.0) < 0.06
+
+
+def test_clustering_has_no_score_where_all_are_alike_or_equally_near():
+    values = np.arange(5.0)
+    assert clustering(np.eye(5), np.ones(5)) == 0.0
+    assert clustering(np.ones((5, 5)), values) == 0.0
+    assert clustering(-np.ones((5, 5)), values) == 0.0
+
+
+@pytest.mark.parametrize("seed", [3, 5, 6])
+def test_noise_that_is_not_the_same_everywhere_is_not_contamination(seed):
+    """Taken for independent faults, readings that scatter four times as much on the right are half of all."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 10.0, 120)[:, None]
+    y = np.sin(x[:, 0]) + np.where(x[:, 0] < 5.0, 0.15, 0.6) * rng.standard_normal(120)
+    assert RobustGPRegressor().fit(x, y).contamination_rate_ < 0.03
 
 
 def test_many_readings_are_screened_by_a_sample_in_any_order():

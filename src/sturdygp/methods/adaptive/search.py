@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, sqrt
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
+from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Guess, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
@@ -24,10 +26,13 @@ from sturdygp.optimise import Optimum, Status
 SHAPES = (Shape.normal(), Shape.flat(5))
 # Length scales that are screened, as log factors of the kernel's own, that which is tried first first.
 LENGTHS = (LONGER, 0.5 * LONGER, 0.0)
-# How many guesses are climbed, and iterations to compare them.
-KEPT, COMPARING = 3, 6
+# How many guesses are climbed, and iterations to compare them; an ordinary fit starts further from its top.
+KEPT, COMPARING, ORDINARY = 3, 6, 12
 # Nats by which contamination must beat the reading that there is none: clean data are common.
 TRUST = 2.0
+# Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
+# many nats; that they lie together is a surprise of this many standard deviations if faults are independent.
+EVIDENCE, TOGETHER = 0.3, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
 ROUGH = 0.1
 # The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
@@ -46,10 +51,21 @@ class Candidate:
     optimum: Optimum[Trail[Branches]]
     gained: float
 
-    @property
+    @cached_property
     def value(self) -> float:
-        """The bound, and what a clean reading of the data is given in advance."""
-        return self.optimum.value + (TRUST if (1.0 - self.nominal).sum() < 1.0 else 0.0)
+        """The bound, more if the data are read as clean, less if faults lie together."""
+        faults = float((1.0 - self.nominal).sum())
+        if faults < 1.0:
+            return self.optimum.value + TRUST
+        return self.optimum.value - (EVIDENCE * faults if self.clustered else 0.0)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether faults lie together, to judge by the kernel."""
+        posterior = self.optimum.carry.posterior
+        if posterior is None:
+            return False
+        return clustering(posterior.kernel(posterior.X, posterior.X), self.nominal) > TOGETHER
 
     @property
     def prospect(self) -> float:
@@ -97,7 +113,7 @@ class Search:
         iterations = min(COMPARING, self.max_iter)
         guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
         rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
-        rivals.append(self._ordinary(iterations))
+        rivals.append(self._ordinary(min(ORDINARY, self.max_iter)))
         spent = 0
         for _ in range(ROUNDS):
             spent += sum(c.optimum.n_evaluations for c in rivals)
