@@ -100,8 +100,8 @@ def replication(data: str, way: str, seed: int) -> dict[str, Any]:
             "mae": metrics.mae(y[test], mean),
             "rmse": metrics.rmse(y[test], mean),
             # A method that knows outliers says how likely readings are, not only nominal ones.
-            "nlpd": -float(np.mean(model.log_density(X[test], y[test])))
-            if hasattr(model, "log_density")
+            "nlpd": -float(np.mean(model.log_predictive_density(X[test], y[test], allow_outliers=True)))
+            if hasattr(model, "outlier_proba")
             else metrics.nlpd(y[test], mean, std),
             "rate": getattr(model, "contamination_rate_", None),
         }

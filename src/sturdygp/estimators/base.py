@@ -247,8 +247,13 @@ class FlaggingGPRegressor(BaseGPRegressor):
         """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
         return self._stack([verdict.outlier_proba for verdict in self._judge(X, y)])
 
-    def log_density(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Log density of each new reading ``y`` at ``X``, which may be an outlier; of the shape of ``y``."""
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike, allow_outliers: bool = False) -> FloatArray:
+        """Log density of readings ``y`` at the rows of ``X``, of the shape of ``y``.
+
+        Readings are taken for nominal, or for outliers as often as the model found them.
+        """
+        if not allow_outliers:
+            return super().log_predictive_density(X, y)
         return self._stack([verdict.log_density for verdict in self._judge(X, y)])
 
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:

@@ -15,7 +15,8 @@ class Scores:
 
     ``nlpd`` is that of test readings where errors are against readings, taken for possible outliers by
     methods that know them; else that of the function. ``coverage`` is that of the function by 95 % intervals.
-    ``average_precision`` and ``calibration_error`` judge the outlier probabilities of training readings.
+    ``average_precision`` and ``calibration_error`` judge the outlier probabilities of training readings;
+    ``contamination_rate`` is what the method found, on average over outputs, if it estimates one.
     """
 
     rmse: float | None = None
@@ -24,6 +25,7 @@ class Scores:
     coverage: float | None = None
     average_precision: float | None = None
     calibration_error: float | None = None
+    contamination_rate: float | None = None
 
 
 @dataclass(frozen=True)

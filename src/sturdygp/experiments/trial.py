@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from sturdygp import metrics
 from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.experiments.methods import prepare
 from sturdygp.experiments.problems import Data, draw
 from sturdygp.experiments.record import Record, Scores, Timing
@@ -130,6 +131,7 @@ def score(model: BaseGPRegressor, data: Data) -> Scores:
         mae=metrics.mae(clean.truth, mean),
         nlpd=reading_nlpd(model, data) if data.truth_is_noisy else metrics.nlpd(clean.truth, mean, std),
         coverage=None if clean.function is None else metrics.coverage(clean.function, mean, std),
+        contamination_rate=found_rate(model),
         **detection(model, data),
     )
     # JSON has no infinities; whatever is not a number is no score.
@@ -140,7 +142,7 @@ def reading_nlpd(model: BaseGPRegressor, data: Data) -> float:
     """Negative log density of the test readings, which methods that know outliers take for possible ones."""
     X, y = data.clean.X_test, data.clean.truth
     if isinstance(model, FlaggingGPRegressor):
-        return -float(np.mean(model.log_density(X, y)))
+        return -float(np.mean(model.log_predictive_density(X, y, allow_outliers=True)))
     return -float(np.mean(model.log_predictive_density(X, y)))
 
 
@@ -153,6 +155,11 @@ def detection(model: BaseGPRegressor, data: Data) -> dict[str, float]:
         "average_precision": metrics.average_precision(data.mask, proba),
         "calibration_error": metrics.calibration_error(data.mask, proba),
     }
+
+
+def found_rate(model: BaseGPRegressor) -> float | None:
+    """Contamination rate that the model found, on average over its outputs."""
+    return float(np.mean(model.contamination_rate_)) if isinstance(model, RobustGPRegressor) else None
 
 
 def finite(value: float | None) -> float | None:
