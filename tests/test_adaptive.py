@@ -22,7 +22,7 @@ from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Screening, distinct
-from sturdygp.methods.adaptive.starts import LEVELS
+from sturdygp.methods.adaptive.starts import LEVELS, Supposition
 from sturdygp.methods.alternating import expected_log_sites
 
 SHAPES = [Shape.normal(), Shape.flat(5)]
@@ -47,7 +47,7 @@ def bound(model, extra, latent, marginals):
 
 
 def branches(model, rng):
-    return Branches(rng.dirichlet(np.ones(1 + model.shape.centres.size), model.y.size), 0.6)
+    return Branches(rng.dirichlet(np.ones(1 + model.shape.centres.size), model.y.size).T, np.float64(0.6))
 
 
 @pytest.mark.parametrize("cells", [1, 4, 5, 8])
@@ -76,7 +76,7 @@ def test_sites_are_the_expected_log_joint(model, marginals):
         np.sqrt(np.append(c.noise, np.full(share.size - 1, c.cell_variance))),
     )
     f = 0.37
-    direct = (r * (np.log(share / r) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
+    direct = (r.T * (np.log(share / r.T) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
     sites = model.sites(EXTRA, latent)
     np.testing.assert_allclose(sites.log_scale - 0.5 * sites.precision * (sites.target - f) ** 2, direct)
 
@@ -132,7 +132,7 @@ def test_rough_process_with_all_features_is_the_process():
     X, kernel = rng.uniform(size=(12, 2)), SquaredExponential((0.3, 0.4))
     sites = Sites(rng.normal(size=12), rng.uniform(0.5, 4.0, 12), rng.normal(size=12))
     rough = RoughPrior.of(kernel, X, 12)
-    posterior = rough.condition(sites, amplitude)
+    posterior = rough.condition(sites, np.float64(amplitude))
     features = rough.basis[:, 1:]
     K = amplitude * features @ features.T + 1.0 / LEVEL_PRECISION
     np.testing.assert_allclose(features @ features.T, kernel(X), atol=1e-3)
@@ -152,19 +152,33 @@ def test_screening_raises_the_bound(shape):
     data = make_synthetic(60, rate=0.5, seed=4)
     y = (data.y[:, 0] - np.median(data.y[:, 0])) / 2.0
     model = AdaptiveModel(y, shape, ContaminationPrior())
-    screening = Screening.of(model, SquaredExponential((2.0, 2.0)), data.X)
-    for level in LEVELS[:5]:
-        start = level.supposition(model, 0.5)
-        values = [screening.improved(start, iterations).value for iterations in range(12)]
-        assert np.all(np.diff(values) > -1e-8)
+    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X)
+    start = Supposition.stacked([level.supposition(model, 0.5) for level in LEVELS])
+    values = [
+        [guess.value for guess in screening.improved(model, start, iterations)] for iterations in range(12)
+    ]
+    assert np.all(np.diff(values, axis=0) > -1e-8)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=IDS)
+def test_levels_are_screened_together_as_alone(shape):
+    data = make_synthetic(30, rate=0.5, seed=4)
+    model = AdaptiveModel(data.y[:, 0], shape, ContaminationPrior())
+    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X)
+    starts = [level.supposition(model, 0.5) for level in LEVELS[:4]]
+    together = screening.improved(model, Supposition.stacked(starts), 4)
+    for start, guess in zip(starts, together, strict=True):
+        (alone,) = screening.improved(model, Supposition.stacked([start]), 4)
+        np.testing.assert_allclose(guess.nominal, alone.nominal, rtol=1e-9)
+        assert guess.value == pytest.approx(alone.value, rel=1e-9)
 
 
 def test_guesses_that_judge_alike_are_one():
     data = make_synthetic(60, rate=0.3, seed=4)
     model = AdaptiveModel(data.y[:, 0], SHAPES[0], ContaminationPrior())
-    screening = Screening.of(model, SquaredExponential((2.0, 2.0)), data.X)
-    guess = screening.improved(LEVELS[0].supposition(model, 0.5), 3)
-    other = screening.improved(LEVELS[3].supposition(model, 0.5), 0)
+    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X)
+    (guess,) = screening.improved(model, Supposition.stacked([LEVELS[0].supposition(model, 0.5)]), 3)
+    (other,) = screening.improved(model, Supposition.stacked([LEVELS[3].supposition(model, 0.5)]), 0)
     kept = distinct([other, guess, guess])
     assert kept == sorted([guess, other], key=lambda g: -g.value)
     assert distinct([other, guess], margin=0.0) == kept[:1]

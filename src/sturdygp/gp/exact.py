@@ -168,7 +168,7 @@ class ExactPrior:
 
     def condition(self, sites: Sites, mean: float | None = None) -> ExactPosterior:
         """Condition on sites; see :func:`condition`."""
-        if len(self.X) != len(sites):
+        if sites.target.shape != (len(self.X),):
             raise ValueError(f"X has {len(self.X)} rows but there are {len(sites)} sites; they must match")
         factor = factorise_sites(self.linearised.value, sites.precision)
         mean, alpha = _solve(factor, sites, mean)

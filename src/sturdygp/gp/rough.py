@@ -11,7 +11,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import cholesky, diagonal, pivoted_cholesky
+from sturdygp.linalg import pivoted_cholesky
 
 # Prior precision of the level, for targets of unit scale: nearly none.
 LEVEL_PRECISION = 1e-3
@@ -24,8 +24,8 @@ class RoughPosterior:
     """The function at the inputs; ``amplitude`` is the factor of the kernel that its weights suggest."""
 
     marginals: Marginals
-    log_evidence: float
-    amplitude: float
+    log_evidence: FloatArray
+    amplitude: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +42,28 @@ class RoughPrior:
         )
         return cls(np.column_stack([np.ones(len(X)), features]))
 
-    def condition(self, sites: Sites, amplitude: float) -> RoughPosterior:
-        """Condition on sites, the kernel multiplied by ``amplitude``."""
-        weight_precision = np.full(self.basis.shape[1], 1.0 / amplitude)
-        weight_precision[0] = LEVEL_PRECISION
-        A = self.basis.T @ (sites.precision[:, None] * self.basis)
-        diagonal(A)[:] += weight_precision
-        factor = cholesky(A, overwrite=True)
-        w = factor.solve(self.basis.T @ (sites.precision * sites.target))
-        mean = self.basis @ w
-        misfit = sites.precision @ (sites.target - mean) ** 2 + weight_precision @ w**2
-        log_evidence = sites.log_scale.sum() - 0.5 * (
-            misfit + factor.log_det - np.log(weight_precision).sum()
-        )
-        second_moment = w**2 + factor.inverse_triangle().diagonal()
+    def condition(self, sites: Sites, amplitude: FloatArray) -> RoughPosterior:
+        """Condition on sites, the kernel multiplied by ``amplitude``.
+
+        Axes before the last one of the sites, and all of the amplitude, tell apart several sets of sites.
+        """
+        basis, size = self.basis.T, self.basis.shape[1]
+        weight_precision = np.empty((*amplitude.shape, size))
+        weight_precision[..., 0], weight_precision[..., 1:] = LEVEL_PRECISION, 1.0 / amplitude[..., None]
+        A = (sites.precision[..., None, :] * basis) @ self.basis
+        A[..., range(size), range(size)] += weight_precision
+        lower = np.linalg.cholesky(A)
+        # The matrices are small and well conditioned: an inverse is one call for all of them.
+        half = np.linalg.inv(lower)
+        w = (half.mT @ (half @ ((sites.precision * sites.target) @ self.basis)[..., None]))[..., 0]
+        mean = w @ basis
+        misfit = (sites.precision * (sites.target - mean) ** 2).sum(axis=-1)
+        misfit += (weight_precision * w**2).sum(axis=-1)
+        log_det = 2.0 * np.log(lower[..., range(size), range(size)]).sum(axis=-1)
+        log_det -= np.log(weight_precision).sum(axis=-1)
+        second_moment = w**2 + (half**2).sum(axis=-2)
         return RoughPosterior(
-            marginals=Marginals(mean, (factor.half_solve(self.basis.T) ** 2).sum(axis=0)),
-            log_evidence=float(log_evidence),
-            amplitude=float(second_moment[1:].mean()) if w.size > 1 else amplitude,
+            marginals=Marginals(mean, ((half @ basis) ** 2).sum(axis=-2)),
+            log_evidence=sites.log_scale.sum(axis=-1) - 0.5 * (misfit + log_det),
+            amplitude=second_moment[..., 1:].mean(axis=-1) if size > 1 else amplitude,
         )

@@ -18,7 +18,8 @@ class Sites:
     """One factor ``exp(log_scale - precision (target - f)^2 / 2)`` for each observation.
 
     A precision of zero says nothing about ``f``: a missing or rejected observation. A
-    negative one widens the posterior; only expectation propagation makes them.
+    negative one widens the posterior; only expectation propagation makes them. The last axis is that of
+    observations; those before it, if any, tell apart several sets of sites.
     """
 
     target: FloatArray
@@ -30,9 +31,9 @@ class Sites:
         shape = self.target.shape
         for name in ("target", "precision", "log_scale"):
             values = getattr(self, name)
-            if values.ndim != 1 or values.shape != shape:
+            if values.ndim == 0 or values.shape != shape:
                 raise ValueError(
-                    f"{name} must have the shape of target, {shape}, and one dimension; got {values.shape}"
+                    f"{name} must have the shape of target, {shape}, and an axis at least; got {values.shape}"
                 )
             if not np.isfinite(values).all():
                 raise ValueError(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class LatentModel(Protocol[L]):
     def sites(self, extra: FloatArray, latent: L) -> Sites:
         """The sites, with everything in ``log_scale`` that the latent part adds to the bound."""
 
-    def log_prior(self, extra: FloatArray, latent: L) -> float:
+    def log_prior(self, extra: FloatArray, latent: L) -> SupportsFloat:
         """Log density of the priors on parameters."""
 
     def extra_gradient(self, extra: FloatArray, latent: L, marginals: Marginals) -> FloatArray:
@@ -145,7 +145,7 @@ class Alternation(Generic[L]):
         posterior = prior.condition(sites)
         marginals = posterior.marginals()
         updated = self.model.update(extra, latent, marginals)
-        before, after = self.model.log_prior(extra, latent), self.model.log_prior(extra, updated)
+        before, after = (float(self.model.log_prior(extra, part)) for part in (latent, updated))
         gain = after - before
         gain += expected_log_sites(self.model.sites(extra, updated), marginals)
         gain -= expected_log_sites(sites, marginals)

@@ -34,7 +34,7 @@ class BranchLikelihood:
     @property
     def noise(self) -> float:
         """Variance of a nominal reading."""
-        return self.contamination.noise
+        return float(self.contamination.noise)
 
     @cached_property
     def share(self) -> FloatArray:

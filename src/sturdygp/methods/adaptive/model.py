@@ -8,7 +8,7 @@ one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, sqrt
 
 import numpy as np
 
@@ -83,56 +83,74 @@ class ContaminationPrior:
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """Responsibilities, nominal first and then each cell of the contaminated branch; the nominal share."""
+    """Responsibilities in rows, nominal first and then each cell of faults; and the nominal share.
+
+    Like everything in this module they may have axes before the last ones, for several ways to read the data.
+    """
 
     responsibility: FloatArray
-    nominal: float
+    nominal: FloatArray
+
+    def __getitem__(self, index: int) -> Branches:
+        """One way out of several."""
+        return Branches(self.responsibility[index], self.nominal[index])
+
+    @property
+    def parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Probability of each reading to be nominal, to be in each cell, and to be faulty."""
+        nominal, cells = self.responsibility[..., 0, :], self.responsibility[..., 1:, :]
+        return nominal, cells, cells.sum(axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
 class Contamination:
     """Parameters in the units of the scaled targets: nominal variance, and the cells of the faults."""
 
-    noise: float
-    shift: float
-    spread: float
+    noise: FloatArray
+    shift: FloatArray
+    spread: FloatArray
     shape: Shape
 
     @classmethod
     def of(cls, extra: FloatArray, shape: Shape) -> Contamination:
         """From the logs of noise variance and spread, and the shift in spreads."""
-        spread = exp(extra[1])
-        return cls(exp(extra[0]), float(extra[2]) * spread, spread, shape)
+        spread = np.exp(extra[..., 1])
+        return cls(np.exp(extra[..., 0]), extra[..., 2] * spread, spread, shape)
 
     @property
     def extra(self) -> FloatArray:
         """The parameters as an optimiser sees them, within their box."""
-        values = [log(self.noise), log(self.spread), self.shift / self.spread]
-        return np.asarray(np.clip(values, *EXTRA_BOX.T))
+        values = np.stack([np.log(self.noise), np.log(self.spread), self.shift / self.spread], axis=-1)
+        return within_box(values)
 
     @property
     def cell_shift(self) -> FloatArray:
         """Mean of each cell."""
-        return self.shift + self.spread * self.shape.centres
+        return np.asarray(self.shift)[..., None] + np.multiply.outer(self.spread, self.shape.centres)
 
     @property
-    def cell_variance(self) -> float:
+    def cell_variance(self) -> FloatArray:
         """Variance of every cell."""
         return (self.spread * self.shape.width) ** 2
 
     @property
-    def log_factors(self) -> tuple[float, float]:
+    def log_factors(self) -> tuple[FloatArray, FloatArray]:
         """What stands before the exponentials of the nominal density and of a cell's, but for ``2 pi``."""
-        return -0.5 * log(self.noise), -0.5 * log(self.cell_variance)
+        return -0.5 * np.log(self.noise), -0.5 * np.log(self.cell_variance)
 
     def relative_densities(self, squared: FloatArray, by_cell: FloatArray) -> FloatArray:
-        """Densities for expected squared distances, nominal first; the largest in a row is one."""
-        log_density = np.empty((squared.size, 1 + self.shape.centres.size))
+        """Densities for expected squared distances, nominal in the first row; the largest is 1."""
         nominal, cell = self.log_factors
-        log_density[:, 0] = nominal - 0.5 * squared / self.noise
-        log_density[:, 1:] = cell - 0.5 * by_cell / self.cell_variance
-        log_density -= log_density.max(axis=1, keepdims=True)
-        return np.exp(log_density, out=log_density)
+        log_density = np.concatenate(
+            [
+                (column(nominal) - 0.5 * squared / column(self.noise))[..., None, :],
+                column(cell)[..., None] - 0.5 * by_cell / column(self.cell_variance)[..., None],
+            ],
+            axis=-2,
+        )
+        log_density -= log_density.max(axis=-2, keepdims=True)
+        np.exp(log_density, out=log_density)
+        return log_density
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,37 +164,37 @@ class AdaptiveModel:
     def sites(self, extra: FloatArray, latent: Branches) -> Sites:
         """Precisions of all branches added up; their targets averaged; the rest stands in the scale."""
         c, r = Contamination.of(extra, self.shape), latent.responsibility
-        nominal, cells = r[:, 0], r[:, 1:]
-        faulty = cells.sum(axis=1)
-        precision = nominal / c.noise + faulty / c.cell_variance
+        nominal, cells, faulty = latent.parts
+        cell_variance, shift = column(c.cell_variance), c.cell_shift[..., None, :]
+        precision = nominal / column(c.noise) + faulty / cell_variance
         # Distance of the target below the reading, and the spread of the branches around it.
-        below = (cells @ c.cell_shift) / (c.cell_variance * precision)
-        scatter = (cells @ c.cell_shift**2) / c.cell_variance - precision * below**2
+        below = (shift @ cells)[..., 0, :] / (cell_variance * precision)
+        scatter = (shift**2 @ cells)[..., 0, :] / cell_variance - precision * below**2
         before_nominal, before_cell = c.log_factors
-        before_nominal += log(latent.nominal)
-        before_cell += log((1.0 - latent.nominal) / self.shape.centres.size)
-        entropy = -np.einsum("ij,ij->i", r, np.log(np.maximum(r, 1e-300)))
-        log_scale = entropy + nominal * before_nominal + faulty * before_cell - 0.5 * (scatter + LOG_2PI)
-        return Sites(self.y - below, precision, log_scale)
+        before_nominal = before_nominal + np.log(latent.nominal)
+        before_cell = before_cell + np.log((1.0 - latent.nominal) / self.shape.centres.size)
+        entropy = -(r * np.log(np.maximum(r, 1e-300))).sum(axis=-2)
+        log_scale = entropy + nominal * column(before_nominal) + faulty * column(before_cell)
+        return Sites(self.y - below, precision, log_scale - 0.5 * (scatter + LOG_2PI))
 
-    def log_prior(self, extra: FloatArray, latent: Branches) -> float:
+    def log_prior(self, extra: FloatArray, latent: Branches) -> FloatArray:
         """Log density of the soft floors, up to a constant."""
-        p, (log_noise, log_spread, offset) = self.prior, extra
-        noise = p.noise_dof * log_noise + p.noise_scale * exp(-log_noise)
-        ratio, shift = p.ratio**2 * exp(log_noise - 2.0 * log_spread), (offset / p.offset) ** 2
-        return -0.5 * float(noise + ratio + shift) - p.nominal / latent.nominal
+        p, log_noise, log_spread, offset = self.prior, extra[..., 0], extra[..., 1], extra[..., 2]
+        noise = p.noise_dof * log_noise + p.noise_scale * np.exp(-log_noise)
+        ratio, shift = p.ratio**2 * np.exp(log_noise - 2.0 * log_spread), (offset / p.offset) ** 2
+        return -0.5 * (noise + ratio + shift) - p.nominal / latent.nominal
 
     def extra_gradient(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
-        """Derivatives for given responsibilities."""
+        """Derivatives for given responsibilities, of one way to read the data."""
         p, (log_noise, log_spread, offset) = self.prior, extra
         spread, squared_width = exp(log_spread), self.shape.width**2
-        nominal, cells = latent.responsibility[:, 0], latent.responsibility[:, 1:]
-        residual, faulty = self.y - marginals.mean, cells.sum(axis=1)
+        nominal, cells, faulty = latent.parts
+        residual = self.y - marginals.mean
         second_moment = residual**2 + marginals.variance
         weighted = float(nominal @ second_moment)
         by_noise = (weighted + p.noise_scale) * exp(-log_noise) - float(nominal.sum()) - p.noise_dof
         # Sums over cells of responsibility times residual distance, in spreads.
-        pull = faulty * (residual / spread - offset) - cells @ self.shape.centres
+        pull = faulty * (residual / spread - offset) - self.shape.centres @ cells
         by_offset = float(pull.sum()) / squared_width
         stretch = float(pull @ residual) / spread + float(faulty @ marginals.variance) / spread**2
         by_spread = stretch / squared_width - float(faulty.sum())
@@ -186,17 +204,16 @@ class AdaptiveModel:
     def update(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> Branches:
         """Responsibilities and the nominal share for these moments of the function."""
         c, nominal = Contamination.of(extra, self.shape), latent.nominal
-        residual = self.y - marginals.mean
-        squared = residual**2 + marginals.variance
-        by_cell = (residual[:, None] - c.cell_shift) ** 2 + marginals.variance[:, None]
-        density = c.relative_densities(squared, by_cell)
-        is_nominal, is_faulty = density[:, 0], density[:, 1:].mean(axis=1)
+        residual, variance = self.y - marginals.mean, marginals.variance
+        by_cell = (residual[..., None, :] - c.cell_shift[..., None]) ** 2 + variance[..., None, :]
+        density = c.relative_densities(residual**2 + variance, by_cell)
+        is_nominal, is_faulty = density[..., 0, :], density[..., 1:, :].sum(axis=-2) / self.shape.centres.size
         for _ in range(SHARE_UPDATES):
-            weight = nominal * is_nominal
-            nominal = self.best_share(float((weight / (weight + (1.0 - nominal) * is_faulty)).sum()))
-        density[:, 0] *= nominal
-        density[:, 1:] *= (1.0 - nominal) / self.shape.centres.size
-        density /= density.sum(axis=1, keepdims=True)
+            weight = column(nominal) * is_nominal
+            nominal = self.best_share((weight / (weight + column(1.0 - nominal) * is_faulty)).sum(axis=-1))
+        density[..., 0, :] *= column(nominal)
+        density[..., 1:, :] *= column((1.0 - nominal) / self.shape.centres.size)[..., None]
+        density /= density.sum(axis=-2, keepdims=True)
         return Branches(density, nominal)
 
     def best_extra(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
@@ -205,31 +222,40 @@ class AdaptiveModel:
         In ``s = 1 / spread`` and ``o = offset`` the bound is a quadratic form plus ``N log s``.
         """
         p, width = self.prior, self.shape.width
-        nominal, cells = latent.responsibility[:, 0], latent.responsibility[:, 1:]
-        residual, faulty = self.y - marginals.mean, cells.sum(axis=1)
+        nominal, cells, faulty = latent.parts
+        residual = self.y - marginals.mean
         second_moment = residual**2 + marginals.variance
         noise = positive_root(
-            (p.ratio * exp(-extra[1])) ** 2,
-            float(nominal.sum()) + p.noise_dof,
-            float(nominal @ second_moment) + p.noise_scale,
+            (p.ratio * np.exp(-extra[..., 1])) ** 2,
+            nominal.sum(axis=-1) + p.noise_dof,
+            (nominal * second_moment).sum(axis=-1) + p.noise_scale,
         )
-        N, centres = float(faulty.sum()), cells @ self.shape.centres
-        e, u, eu = float(faulty @ residual), float(centres.sum()), float(centres @ residual)
+        N, centres = faulty.sum(axis=-1), self.shape.centres @ cells
+        e, u, eu = (faulty * residual).sum(axis=-1), centres.sum(axis=-1), (centres * residual).sum(axis=-1)
         held = N + (width / p.offset) ** 2
-        curvature = (float(faulty @ second_moment) - e**2 / held) / width**2 + p.ratio**2 * noise
+        curvature = ((faulty * second_moment).sum(axis=-1) - e**2 / held) / width**2 + p.ratio**2 * noise
         s = positive_root(curvature, (e * u / held - eu) / width**2, N)
-        best = np.array([log(noise), -log(s), (s * e - u) / held])
-        return np.asarray(np.clip(best, *EXTRA_BOX.T))
+        return within_box(np.stack([np.log(noise), -np.log(s), (s * e - u) / held], axis=-1))
 
-    def best_share(self, count: float) -> float:
+    def best_share(self, count: FloatArray) -> FloatArray:
         """Where ``count log p + (n - count) log(1 - p) - prior.nominal / p`` is largest."""
         n, floor = self.y.size, self.prior.nominal
         excess = count - floor
-        return min((excess + sqrt(excess**2 + 4.0 * n * floor)) / (2.0 * n), MOST_NOMINAL)
+        return np.minimum((excess + np.sqrt(excess**2 + 4.0 * n * floor)) / (2.0 * n), MOST_NOMINAL)
 
 
-def positive_root(a: float, b: float, c: float) -> float:
-    """The ``x > 0`` with ``a x^2 + b x = c``, for positive ``c`` and ``a`` or ``b``."""
-    root = sqrt(b**2 + 4.0 * a * c)
-    # Whichever of the two does not subtract nearly equal numbers.
-    return 2.0 * c / (b + root) if b > 0.0 else (root - b) / (2.0 * a)
+def column(values: FloatArray) -> FloatArray:
+    """One value for each way to read the data, against all of its readings."""
+    return values[..., None]
+
+
+def within_box(extra: FloatArray) -> FloatArray:
+    """Parameters no further out than their bounds."""
+    return np.asarray(np.clip(extra, *EXTRA_BOX.T))
+
+
+def positive_root(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    """The ``x > 0`` with ``a x^2 + b x = c``, for positive ``a`` and ``c``."""
+    # Nearly equal numbers are never subtracted.
+    sum_ = np.abs(b) + np.sqrt(b**2 + 4.0 * a * c)
+    return np.where(b > 0.0, 2.0 * c / sum_, sum_ / (2.0 * a))

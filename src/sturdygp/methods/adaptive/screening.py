@@ -53,7 +53,7 @@ class Guess:
     @property
     def nominal(self) -> FloatArray:
         """Probability that each reading is nominal."""
-        return self.supposition.latent.responsibility[:, 0]
+        return np.asarray(self.supposition.latent.responsibility[0])
 
     @property
     def start(self) -> Start[Branches]:
@@ -63,38 +63,36 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """A model and a kernel in a few features."""
+    """A kernel in a few features."""
 
-    model: AdaptiveModel
     kernel: Kernel
     prior: RoughPrior
 
     @classmethod
-    def of(cls, model: AdaptiveModel, kernel: Kernel, X: FloatArray) -> Self:
+    def of(cls, kernel: Kernel, X: FloatArray) -> Self:
         """Choose the features."""
-        return cls(model, kernel, RoughPrior.of(kernel, X, RANK))
+        return cls(kernel, RoughPrior.of(kernel, X, RANK))
 
-    def improved(self, now: Supposition, iterations: int) -> Guess:
-        """Function, branches, contamination and the kernel's amplitude, in turn."""
-        model = self.model
+    def improved(self, model: AdaptiveModel, now: Supposition, iterations: int) -> list[Guess]:
+        """Function, branches, contamination and the kernel's amplitude, in turn; for several at once."""
         for _ in range(iterations):
             posterior = self.prior.condition(model.sites(now.extra, now.latent), now.amplitude)
             latent = model.update(now.extra, now.latent, posterior.marginals)
             extra = model.best_extra(now.extra, latent, posterior.marginals)
             now = Supposition(extra, latent, posterior.amplitude)
         posterior = self.prior.condition(model.sites(now.extra, now.latent), now.amplitude)
-        value = posterior.log_evidence + model.log_prior(now.extra, now.latent)
-        return Guess(model, self.kernel, now, value)
+        values = posterior.log_evidence + model.log_prior(now.extra, now.latent)
+        return [Guess(model, self.kernel, now[i], float(value)) for i, value in enumerate(values)]
 
 
 def screened(
-    model: AdaptiveModel, X: FloatArray, kernels: list[Kernel], levels: list[Level], noise_share: float
+    model: AdaptiveModel, screenings: list[Screening], levels: list[Level], noise_share: float
 ) -> list[Guess]:
     """Where the most promising levels lead: first with one kernel, then with each."""
-    screenings = [Screening.of(model, kernel, X) for kernel in kernels]
-    early = [screenings[0].improved(level.supposition(model, noise_share), EARLY) for level in levels]
-    going_on = [guess.supposition for guess in distinct(early)[:GOING_ON]]
-    return [screening.improved(now, LATE) for screening in screenings for now in going_on]
+    supposed = Supposition.stacked([level.supposition(model, noise_share) for level in levels])
+    promising = distinct(screenings[0].improved(model, supposed, EARLY))[:GOING_ON]
+    going_on = Supposition.stacked([guess.supposition for guess in promising])
+    return [guess for screening in screenings for guess in screening.improved(model, going_on, LATE)]
 
 
 def distinct(judgements: list[J], margin: float = np.inf) -> list[J]:

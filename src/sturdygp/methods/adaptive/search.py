@@ -17,7 +17,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, ContaminationPrior, Shape
-from sturdygp.methods.adaptive.screening import Guess, distinct, screened
+from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume
 from sturdygp.methods.base import LONGER, Callback, Problem, lengthened
@@ -80,7 +80,7 @@ class Candidate:
     @property
     def nominal(self) -> FloatArray:
         """Probability that each reading is nominal."""
-        return self.optimum.carry.latent.responsibility[:, 0]
+        return np.asarray(self.optimum.carry.latent.responsibility[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +125,10 @@ class Search:
 
     def _guesses(self, levels: list[Level]) -> list[Guess]:
         """From every level, in every shape and with every length."""
-        X, kernels = self.problem.X, [lengthened(self.problem.kernel, length) for length in LENGTHS]
-        return [
-            guess
-            for shape in SHAPES
-            for guess in screened(self._model(shape), X, kernels, levels, self.noise_share)
-        ]
+        kernels = [lengthened(self.problem.kernel, length) for length in LENGTHS]
+        screenings = [Screening.of(kernel, self.problem.X) for kernel in kernels]
+        models = [self._model(shape) for shape in SHAPES]
+        return [guess for model in models for guess in screened(model, screenings, levels, self.noise_share)]
 
     def _ordinary(self, max_iter: int) -> Candidate:
         """As if all readings were nominal, from shorter length scales, which find structure that is fine."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Self
 
 import numpy as np
 from scipy.special import softmax
@@ -21,15 +22,29 @@ LEAST_RATIO = 2.5
 
 @dataclass(frozen=True, eq=False)
 class Supposition:
-    """Contamination, branches and a factor of the kernel."""
+    """Contamination, branches and a factor of the kernel; or several of each, along the first axes."""
 
     extra: FloatArray
     latent: Branches
-    amplitude: float
+    amplitude: FloatArray
+
+    @classmethod
+    def stacked(cls, suppositions: list[Self]) -> Self:
+        """Several as one."""
+        latent = Branches(
+            np.stack([each.latent.responsibility for each in suppositions]),
+            np.stack([each.latent.nominal for each in suppositions]),
+        )
+        extra, amplitude = ([getattr(s, name) for s in suppositions] for name in ("extra", "amplitude"))
+        return cls(np.stack(extra), latent, np.stack(amplitude))
+
+    def __getitem__(self, index: int) -> Self:
+        """One out of several."""
+        return type(self)(self.extra[index], self.latent[index], self.amplitude[index])
 
     def at(self, kernel: Kernel) -> Start[Branches]:
         """Where a climb with this kernel starts."""
-        theta = np.clip(kernel.scaled(self.amplitude).theta, *kernel.bounds.T)
+        theta = np.clip(kernel.scaled(float(self.amplitude)).theta, *kernel.bounds.T)
         return Start(kernel.with_theta(theta), self.extra, self.latent)
 
 
@@ -51,8 +66,8 @@ class Level:
         nominal[np.argsort(np.abs(residual), kind="stable")[:count]] = self.near
         variance = max(float(nominal @ residual**2 / nominal.sum()), LEAST_VARIANCE)
         contamination = supposed(model, residual, nominal, noise_share * variance)
-        branches = Branches(responsibilities(contamination, residual, nominal), float(nominal.mean()))
-        return Supposition(contamination.extra, branches, variance)
+        branches = Branches(responsibilities(contamination, residual, nominal), nominal.mean())
+        return Supposition(contamination.extra, branches, np.array(variance))
 
 
 TRUSTING = Level(0.5, 1.0, near=0.999)
@@ -73,12 +88,13 @@ def supposed(model: AdaptiveModel, residual: FloatArray, nominal: FloatArray, no
     shift = float(faulty @ residual / faulty.sum())
     spread = sqrt(float(faulty @ (residual - shift) ** 2 / faulty.sum()))
     noise = float(np.clip(noise, *np.exp(EXTRA_BOX[0])))
-    found = Contamination(noise, shift, max(spread, LEAST_RATIO * sqrt(noise)), model.shape)
+    spread = max(spread, LEAST_RATIO * sqrt(noise))
+    found = Contamination(np.array(noise), np.array(shift), np.array(spread), model.shape)
     return Contamination.of(found.extra, model.shape)
 
 
 def responsibilities(c: Contamination, residual: FloatArray, nominal: FloatArray) -> FloatArray:
     """Faulty readings shared among the cells."""
-    by_cell = (residual[:, None] - c.cell_shift) ** 2
-    cells = np.asarray(softmax(-0.5 * by_cell / c.cell_variance, axis=1))
-    return np.column_stack([nominal, (1.0 - nominal)[:, None] * cells])
+    by_cell = (residual - c.cell_shift[:, None]) ** 2
+    cells = np.asarray(softmax(-0.5 * by_cell / c.cell_variance, axis=0))
+    return np.vstack([nominal, (1.0 - nominal) * cells])
