@@ -137,6 +137,17 @@ class Alternation(Generic[L]):
         count = sum(optimum.n_evaluations for optimum in (first, *tried, *followed))
         return best_of([first, *followed]), count
 
+    def start_from(self, kernel: Kernel, found: Optimum[Trail[L]]) -> Start[L]:
+        """What a climb with a sample of the readings makes of all of them."""
+        start, posterior = resume(kernel, found), found.carry.posterior
+        if posterior is None:
+            raise RuntimeError("a climb that did not fail has no posterior")
+        latent = self.model.update(start.extra, start.latent, posterior.predict(self.X))
+        more = len(self.X) / len(posterior.X)
+        return replace(
+            start, latent=latent, curvature=None if start.curvature is None else more * start.curvature
+        )
+
     def evaluate(self, kernel: Kernel, extra: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
         """The bound after its free latent update, and its gradient before."""
         prior = ExactPrior.at(kernel, self.X)

@@ -12,8 +12,9 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.methods.alternating import Alternation, spread_starts
+from sturdygp.methods.alternating import Alternation, Start, spread_starts
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, Verdict
+from sturdygp.methods.stages import climb_by_stages
 
 # Updates of shares and variance ratios for each update of the responsibilities: they cost O(n).
 SHARE_UPDATES = 3
@@ -149,17 +150,8 @@ class Mixture:
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output, the bound picking among the starts."""
-        model = MixtureModel(problem.y, self.prior)
-        loop = Alternation(model, problem.X, LOG_NOISE_BOX)
-        neutral = Components.even(problem.y.size, np.array([1.0, *self.start_ratios]))
-
-        def around(squared: FloatArray) -> Components:
-            return update_components(squared / self.noise_variance, neutral.share, neutral.ratio, self.prior)
-
-        starts = spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
-        tol = self.tol * problem.y.size
-        best, count = loop.best_climb(starts, max_iter=self.max_iter, tol=tol, callback=problem.callback)
-        size = problem.kernel.theta.size
+        best, count = climb_by_stages(problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol)
+        model, size = MixtureModel(problem.y, self.prior), problem.kernel.theta.size
         kernel, extra = problem.kernel.with_theta(best.x[:size]), best.x[size:]
         sites = model.sites(extra, best.carry.latent)
         found, growth = best.carry.latent.without_empty()
@@ -176,3 +168,14 @@ class Mixture:
             n_factorizations=count + 1,
             trace=best.trace,
         )
+
+    def _loop(self, problem: Problem) -> Alternation[Components]:
+        return Alternation(MixtureModel(problem.y, self.prior), problem.X, LOG_NOISE_BOX)
+
+    def _starts(self, problem: Problem) -> list[Start[Components]]:
+        neutral = Components.even(problem.y.size, np.array([1.0, *self.start_ratios]))
+
+        def around(squared: FloatArray) -> Components:
+            return update_components(squared / self.noise_variance, neutral.share, neutral.ratio, self.prior)
+
+        return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)

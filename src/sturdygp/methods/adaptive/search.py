@@ -21,6 +21,7 @@ from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, scre
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume
 from sturdygp.methods.base import LONGER, Callback, Problem, lengthened
+from sturdygp.methods.stages import sampled
 from sturdygp.optimise import Optimum, Status
 
 SHAPES = (Shape.normal(), Shape.flat(5))
@@ -100,13 +101,13 @@ class Search:
         """
         few = self._sampled()
         found, spent = few.compared(levels)
-        if few is not self:
-            spent = ceil(spent / self._times_as_many(few) ** 3)
-            start = self._start_from(few, found)
-            final = self._climb(found.model.shape, start, self.max_iter, self.problem.callback)
-        else:
+        if few is self:
             final = self._to_the_top(found)
-        return final, spent + final.optimum.n_evaluations
+            return final, spent + final.optimum.n_evaluations
+        start = self._loop(found.model.shape).start_from(self.problem.kernel, found.optimum)
+        final = self._climb(found.model.shape, start, self.max_iter, self.problem.callback)
+        share = few.problem.y.size / self.problem.y.size
+        return final, ceil(spent * share**3) + final.optimum.n_evaluations
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
@@ -139,10 +140,9 @@ class Search:
     def _climb(
         self, shape: Shape, start: Start[Branches], max_iter: int, callback: Callback | None = None
     ) -> Candidate:
-        X, model = self.problem.X, self._model(shape)
-        loop = Alternation(model, X, EXTRA_BOX, length_scale_prior(start.kernel, X))
-        optimum = loop.climb(start, max_iter=max_iter, tol=self.tol, callback=callback)
-        return Candidate(model, optimum, optimum.value - optimum.trace[0] if optimum.trace else 0.0)
+        optimum = self._loop(shape).climb(start, max_iter=max_iter, tol=self.tol, callback=callback)
+        gained = optimum.value - optimum.trace[0] if optimum.trace else 0.0
+        return Candidate(self._model(shape), optimum, gained)
 
     def _further(self, candidate: Candidate, max_iter: int, callback: Callback | None = None) -> Candidate:
         """The same climb, continued; what was spent is that of the continuation."""
@@ -164,29 +164,16 @@ class Search:
     def _model(self, shape: Shape) -> AdaptiveModel:
         return AdaptiveModel(self.problem.y, shape, self.prior)
 
+    def _loop(self, shape: Shape) -> Alternation[Branches]:
+        X, kernel = self.problem.X, self.problem.kernel
+        return Alternation(self._model(shape), X, EXTRA_BOX, length_scale_prior(kernel, X))
+
     def _sampled(self) -> Search:
-        """The same search for a sample of the readings, if they are many: the same one in whichever order."""
-        X, y = self.problem.X, self.problem.y
-        if y.size <= SCREENED_ROWS:
+        """The same search for a sample of the readings, if they are many."""
+        few = sampled(self.problem, SCREENED_ROWS)
+        if few is self.problem:
             return self
-        order = np.lexsort((y, *X.T))
-        rows = order[np.random.default_rng(0).choice(y.size, SCREENED_ROWS, replace=False)]
-        problem = replace(self.problem, X=X[rows], y=y[rows], callback=None)
-        return replace(self, problem=problem, tol=self.tol * SCREENED_ROWS / y.size)
-
-    def _times_as_many(self, few: Search) -> float:
-        return self.problem.y.size / few.problem.y.size
-
-    def _start_from(self, few: Search, found: Candidate) -> Start[Branches]:
-        """What a fit to a sample makes of all readings."""
-        start, posterior = resume(self.problem.kernel, found.optimum), found.optimum.carry.posterior
-        if posterior is None:
-            raise RuntimeError("a climb ended without a posterior")
-        latent = self._model(found.model.shape).update(
-            start.extra, start.latent, posterior.predict(self.problem.X)
-        )
-        curvature = None if start.curvature is None else self._times_as_many(few) * start.curvature
-        return replace(start, latent=latent, curvature=curvature)
+        return replace(self, problem=few, tol=self.tol * few.y.size / self.problem.y.size)
 
 
 def hopeful(rivals: list[Candidate]) -> list[Candidate]:

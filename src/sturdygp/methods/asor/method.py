@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import condition
-from sturdygp.methods.alternating import Alternation, spread_starts
+from sturdygp.methods.alternating import Alternation, Start, spread_starts
 from sturdygp.methods.asor.gem import GemState, final_e_step, initial_state, iterate
 from sturdygp.methods.asor.model import (
     AsorModel,
@@ -21,6 +21,7 @@ from sturdygp.methods.asor.model import (
     update_multipliers,
 )
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
+from sturdygp.methods.stages import climb_by_stages
 from sturdygp.optimise import Status
 
 INITIAL_RATE = 20.0
@@ -48,19 +49,10 @@ class Asor:
         return self._fit_gem(problem) if self.solver == "gem" else self._fit_collapsed(problem)
 
     def _fit_collapsed(self, problem: Problem) -> Fit:
-        model = AsorModel(problem.y, self.prior)
-        loop = Alternation(model, problem.X, LOG_NOISE_BOX)
-        extra = np.array([log(self.noise_variance)])
-        rate = max(INITIAL_RATE, least_rate(self.prior))
-        neutral = Multipliers.all_nominal(problem.y.size, rate, self.prior)
-
-        def around(squared: FloatArray) -> Multipliers:
-            return update_multipliers(squared / self.noise_variance, rate, self.prior)
-
-        starts = spread_starts(problem, extra, neutral, around, self.n_starts)
-        tol = self.tol * problem.y.size
-        optimum, count = loop.best_climb(starts, max_iter=self.max_iter, tol=tol, callback=problem.callback)
-        size = problem.kernel.theta.size
+        optimum, count = climb_by_stages(
+            problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol
+        )
+        model, size = AsorModel(problem.y, self.prior), problem.kernel.theta.size
         kernel, extra = problem.kernel.with_theta(optimum.x[:size]), optimum.x[size:]
         q, noise_variance = optimum.carry.latent, exp(extra[0])
         posterior = condition(kernel, problem.X, model.sites(extra, q))
@@ -76,6 +68,18 @@ class Asor:
             n_factorizations=count + 1,
             trace=optimum.trace,
         )
+
+    def _loop(self, problem: Problem) -> Alternation[Multipliers]:
+        return Alternation(AsorModel(problem.y, self.prior), problem.X, LOG_NOISE_BOX)
+
+    def _starts(self, problem: Problem) -> list[Start[Multipliers]]:
+        rate = max(INITIAL_RATE, least_rate(self.prior))
+        neutral = Multipliers.all_nominal(problem.y.size, rate, self.prior)
+
+        def around(squared: FloatArray) -> Multipliers:
+            return update_multipliers(squared / self.noise_variance, rate, self.prior)
+
+        return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
 
     def _fit_gem(self, problem: Problem) -> Fit:
         model = AsorModel(problem.y, self.prior)

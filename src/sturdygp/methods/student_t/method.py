@@ -12,9 +12,10 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, ExactPrior, condition
-from sturdygp.methods.alternating import Alternation, spread_starts
+from sturdygp.methods.alternating import Alternation, Start, spread_starts
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
+from sturdygp.methods.stages import climb_by_stages
 from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
 from sturdygp.methods.student_t.likelihood import TiltedT, TLikelihood
 from sturdygp.methods.student_t.vb import LOG_DOF_BOX, VbModel, Weights, update_weights
@@ -78,25 +79,24 @@ class StudentT:
     # ------------------------------------------------------------------------ variational Bayes
 
     def _fit_vb(self, problem: Problem) -> Found:
-        model = VbModel(problem.y, self.dof is None)
-        loop = Alternation(model, problem.X, LOG_NOISE_BOX)
+        best, count = climb_by_stages(problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol)
+        model, size = VbModel(problem.y, self.dof is None), problem.kernel.theta.size
+        kernel, latent = problem.kernel.with_theta(best.x[:size]), best.carry.latent
+        posterior = condition(kernel, problem.X, model.sites(best.x[size:], latent))
+        likelihood = TLikelihood(exp(best.x[size]), latent.dof)
+        return Found(self._result(problem, posterior, likelihood, best, count + 1), likelihood)
+
+    def _loop(self, problem: Problem) -> Alternation[Weights]:
+        return Alternation(VbModel(problem.y, self.dof is None), problem.X, LOG_NOISE_BOX)
+
+    def _starts(self, problem: Problem) -> list[Start[Weights]]:
         dof = self.dof or START_DOF
 
         def around(squared: FloatArray) -> Weights:
             return update_weights(squared / self.noise_variance, dof)
 
-        extra = np.array([log(self.noise_variance)])
-        starts = spread_starts(
-            problem, extra, around(np.full(problem.y.size, self.noise_variance)), around, self.n_starts
-        )
-        best, count = loop.best_climb(
-            starts, max_iter=self.max_iter, tol=self._tol(problem), callback=problem.callback
-        )
-        size = problem.kernel.theta.size
-        kernel, latent = problem.kernel.with_theta(best.x[:size]), best.carry.latent
-        posterior = condition(kernel, problem.X, model.sites(best.x[size:], latent))
-        likelihood = TLikelihood(exp(best.x[size]), latent.dof)
-        return Found(self._result(problem, posterior, likelihood, best, count + 1), likelihood)
+        neutral = around(np.full(problem.y.size, self.noise_variance))
+        return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
 
     # --------------------------------------------------------------------- expectation propagation
 

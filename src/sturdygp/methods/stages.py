@@ -1,0 +1,58 @@
+"""Climbing in stages: first with a sample of the readings, then with all of them from where that led.
+
+An evaluation costs the cube of the number of readings, and most of a climb goes into finding the region of
+the optimum, which a quarter of the readings know nearly as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+
+from sturdygp.methods.alternating import Alternation, Start, Trail
+from sturdygp.methods.base import Problem
+from sturdygp.optimise import Optimum, Status
+
+L = TypeVar("L")
+
+# Divides the readings from stage to stage, down to the fewest in one.
+FEWER, FEWEST = 4, 100
+# Precision to which a sample is fitted, relative to that asked for all: it only leads the way.
+COARSER = 10.0
+
+
+def sampled(problem: Problem, rows: int) -> Problem:
+    """The same problem with so many of its readings: the same ones in whichever order they come."""
+    X, y = problem.X, problem.y
+    if y.size <= rows:
+        return problem
+    order = np.lexsort((y, *X.T))
+    chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
+    return replace(problem, X=X[chosen], y=y[chosen], callback=None)
+
+
+def climb_by_stages(
+    problem: Problem,
+    loop_for: Callable[[Problem], Alternation[L]],
+    starts_for: Callable[[Problem], list[Start[L]]],
+    *,
+    max_iter: int,
+    tol: float,
+) -> tuple[Optimum[Trail[L]], int]:
+    """The best climb from all starts, and the factorisations it took; ``tol`` is per reading.
+
+    Those of a sample count by their share of the work.
+    """
+    loop, limit, callback = loop_for(problem), tol * problem.y.size, problem.callback
+    few = sampled(problem, problem.y.size // FEWER)
+    if few.y.size >= FEWEST:
+        found, spent = climb_by_stages(few, loop_for, starts_for, max_iter=max_iter, tol=COARSER * tol)
+        if found.status is not Status.FAILED:
+            start = loop.start_from(problem.kernel, found)
+            optimum = loop.climb(start, max_iter=max_iter, tol=limit, callback=callback)
+            return optimum, ceil(spent / FEWER**3) + optimum.n_evaluations
+    return loop.best_climb(starts_for(problem), max_iter=max_iter, tol=limit, callback=callback)
