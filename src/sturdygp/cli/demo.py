@@ -27,6 +27,7 @@ from sturdygp.estimators import (
     StudentTGPRegressor,
 )
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.report.style import BLUE, GREY, ORANGE
 
 ORDINARY = "ordinary GP (scikit-learn)"
 ROBUST: dict[str, BaseGPRegressor] = {
@@ -37,7 +38,6 @@ ROBUST: dict[str, BaseGPRegressor] = {
     "RCGP": RCGPRegressor(),
 }
 ORACLE = "oracle (told the faults)"
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6E6E6E"
 FAULT_PROBABILITY = 0.5
 EXPLANATION = (
     "RMSE and coverage of 95 % intervals are against the true function, which no model saw.\n"

@@ -9,6 +9,7 @@ import click
 
 from sturdygp.cli.data import datasets
 from sturdygp.cli.demo import run_demo
+from sturdygp.cli.report import export, figure, table
 from sturdygp.cli.reproduce import reproduce, status
 
 CITATION = """\
@@ -49,5 +50,5 @@ def demo(output: Path) -> None:
     run_demo(output)
 
 
-for command in (reproduce, status, datasets):
+for command in (reproduce, status, figure, table, export, datasets):
     main.add_command(command)

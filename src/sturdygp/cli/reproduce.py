@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
 
 import click
 
+from sturdygp.cli.options import baselines_option, reading_option, results_option, store_of
 from sturdygp.cli.progress import Progress
 from sturdygp.datasets.fetch import DataFileError
 from sturdygp.experiments.methods import METHODS
@@ -17,30 +17,11 @@ from sturdygp.experiments.record import Record
 from sturdygp.experiments.runner import missing_tasks, run_tasks
 from sturdygp.experiments.store import ResultStore, StoreError
 from sturdygp.experiments.suites import SUITES, Suite
-from sturdygp.experiments.task import BASELINES, READINGS, Baselines, Reading, Task
+from sturdygp.experiments.task import Baselines, Reading, Task
 
-RESULTS = Path("results")
 ALL_CORES = -1
 # What a user can do something about; anything else deserves its traceback.
 EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def results_option(function: F) -> F:
-    """The folder that results are kept in."""
-    return click.option(
-        "--results",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=RESULTS,
-        show_default=True,
-        help="Folder with a file of results for each suite.",
-    )(function)
-
-
-def store_of(suite: str, results: Path) -> ResultStore:
-    """The results of a suite."""
-    return ResultStore(results / f"{suite}.jsonl")
 
 
 @click.command()
@@ -54,20 +35,8 @@ def store_of(suite: str, results: Path) -> ResultStore:
 @click.option(
     "--dask", metavar="ADDRESS", help='Run on the Dask cluster at this address, or on a "local" one.'
 )
-@click.option(
-    "--reading",
-    type=click.Choice(READINGS),
-    default="text",
-    show_default=True,
-    help="Take the paper's noise constants for variances or for standard deviations.",
-)
-@click.option(
-    "--baselines",
-    type=click.Choice(BASELINES),
-    default="best",
-    show_default=True,
-    help="Every method at its best, or with the settings of the published scripts.",
-)
+@reading_option(default="text")
+@baselines_option(default="best")
 @click.option(
     "--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="Only this method."
 )
@@ -122,7 +91,7 @@ def summary(tasks: Sequence[Task], records: Sequence[Record]) -> str:
 def cells(records: Sequence[Record]) -> tuple[str, ...]:
     """One row of the summary."""
     failed = sum(record.failed for record in records)
-    unconverged = sum(any(status != "CONVERGED" for status in record.status) for record in records)
+    unconverged = sum(record.unconverged for record in records)
     seconds = median(record.timing.fit_seconds for record in records)
     return str(len(records)), str(failed), str(unconverged), f"{seconds:.3g}"
 

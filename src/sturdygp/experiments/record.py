@@ -60,6 +60,11 @@ class Record:
         return self.error is not None
 
     @property
+    def unconverged(self) -> bool:
+        """Whether the fit of an output ended early."""
+        return any(status != "CONVERGED" for status in self.status)
+
+    @property
     def result(self) -> Json:
         """All that must be the same in every run: the record without its timing."""
         values = asdict(self)

@@ -2,7 +2,8 @@
 
 A run that is killed can leave half a line at the end. Readers leave it out, and the next run cuts it off,
 so that a file always holds whole records. A header line says what the records after it were made with; a
-run with other versions, on another processor or with other settings adds one of its own.
+run with other versions, on another processor or with other settings adds one of its own. A file to be kept
+in a repository has one line for all trials of a task instead (:mod:`sturdygp.experiments.packing`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from sturdygp.experiments.environment import environment
+from sturdygp.experiments.packing import packed, unpacked
 from sturdygp.experiments.record import Record
 from sturdygp.experiments.task import Json, canonical
 
@@ -56,6 +58,14 @@ class ResultStore:
         """Hashes of the tasks that are done."""
         return {record.task.hash for record in self.records()}
 
+    def pack(self, path: Path) -> None:
+        """Write everything to another file in the short form, which is read like this one."""
+        contents = self.read()
+        lines = [{"header": header} for header in contents.headers]
+        lines += [{"cell": cell} for cell in packed(contents.records)]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{canonical(line)}\n" for line in lines), encoding="utf-8")
+
     @contextmanager
     def writing(self, settings: Json) -> Iterator[Appender]:
         """Open the file to append records; it is repaired if need be, and nobody else may write to it."""
@@ -76,6 +86,8 @@ class ResultStore:
             values = json.loads(line)
             if "header" in values:
                 contents.headers.append(values["header"])
+            elif "cell" in values:
+                contents.records.extend(unpacked(values["cell"]))
             else:
                 contents.records.append(Record.from_json(values))
         except (ValueError, TypeError, LookupError) as error:

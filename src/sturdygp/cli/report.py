@@ -1,0 +1,175 @@
+"""Figures and tables of stored results, and the form in which results are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from sturdygp.cli.options import RESULTS, baselines_option, reading_option, results_option, store_of
+from sturdygp.experiments.store import Contents, StoreError
+from sturdygp.experiments.suites import SUITES
+from sturdygp.experiments.task import Baselines, Reading
+from sturdygp.report.canvas import save
+from sturdygp.report.claims import CLAIMS, claims_table
+from sturdygp.report.grid import Setting
+from sturdygp.report.provenance import environment_notes
+from sturdygp.report.suites import SUITES_WITH_FIGURE, suite_figure, suite_tables
+from sturdygp.report.table import Table
+
+CLAIMS_NAME = "claims"
+FULL_WIDTH = 7.0
+
+
+@click.command()
+@click.argument("name", type=click.Choice(SUITES_WITH_FIGURE))
+@reading_option(default="text")
+@baselines_option(default="best")
+@click.option(
+    "--width",
+    type=click.FloatRange(min=2.0),
+    default=FULL_WIDTH,
+    show_default=True,
+    help="Inches; a column is about 3.5.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write, PNG or PDF by its ending; NAME.png by default.",
+)
+@results_option
+def figure(
+    name: str, *, reading: Reading, baselines: Baselines, width: float, out: Path | None, results: Path
+) -> None:
+    """Draw the figure of the suite NAME: errors as boxes, or times for table1."""
+    setting, path = Setting(reading, baselines), out or Path(f"{name}.png")
+    records = stored(name, results, setting).records
+    drawn = suite_figure(name, records, width)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        save(drawn, path)
+    except ValueError as error:
+        raise click.ClickException(f"{path} cannot be written: {error}") from error
+    click.echo(f"Figure: {path}")
+
+
+@click.command()
+@click.argument("name", type=click.Choice([*SUITES, CLAIMS_NAME]))
+@reading_option(default=None, shown="text; for claims, all")
+@baselines_option(default=None, shown="best; for claims, all")
+@click.option(
+    "--format", "form", type=click.Choice(["markdown", "latex"]), default="markdown", show_default=True
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing."
+)
+@results_option
+def table(
+    name: str,
+    *,
+    reading: Reading | None,
+    baselines: Baselines | None,
+    form: Literal["markdown", "latex"],
+    out: Path | None,
+    results: Path,
+) -> None:
+    """Print the tables of the suite NAME, or the paper's claims and whether they hold."""
+    if name == CLAIMS_NAME:
+        tables = judged_claims(results, reading, baselines)
+    else:
+        setting = Setting(reading or "text", baselines or "best")
+        contents = stored(name, results, setting)
+        tables = annotated(suite_tables(name, contents.records, setting), contents)
+    text = "\n\n".join(each.latex() if form == "latex" else each.markdown() for each in tables)
+    if out is None:
+        click.echo(text)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(f"{text}\n", encoding="utf-8")
+        click.echo(f"Table: {out}")
+
+
+def judged_claims(results: Path, reading: Reading | None, baselines: Baselines | None) -> list[Table]:
+    """The claims, judged by the results of all suites that they are about."""
+    suites = dict.fromkeys(suite for claim in CLAIMS for suite in claim.suites)
+    everything = [read(suite, results) for suite in suites]
+    contents = Contents(
+        [header for each in everything for header in each.headers],
+        [
+            record
+            for each in everything
+            for record in each.records
+            if reading in (None, record.task.reading) and baselines in (None, record.task.baselines)
+        ],
+    )
+    if not contents.records:
+        raise click.ClickException(
+            f"{results} has no results of {', '.join(suites)} to judge claims by: run "
+            f"{reproduce_command(next(iter(suites)), results, reading, baselines)}"
+        )
+    return annotated([claims_table(contents.records)], contents)
+
+
+@click.command()
+@click.argument("suite", type=click.Choice(list(SUITES)))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="File to write; named SUITE.jsonl, its folder can be given as --results.",
+)
+@results_option
+def export(suite: str, *, out: Path, results: Path) -> None:
+    """Write the results of SUITE in a short form, for keeping; every command reads it like the long one."""
+    store = store_of(suite, results)
+    if not read(suite, results).records:
+        raise nothing(suite, results, None)
+    if out.resolve() == store.path.resolve():
+        raise click.ClickException(f"{out} holds the results themselves: choose another file")
+    store.pack(out)
+    click.echo(f"Results: {out}, {out.stat().st_size / 1000:.0f} kB")
+
+
+def annotated(tables: list[Table], contents: Contents) -> list[Table]:
+    """Tables, the last of which says what the results were made with."""
+    return [*tables[:-1], tables[-1].with_notes(environment_notes(contents.headers))]
+
+
+def read(suite: str, results: Path) -> Contents:
+    """Everything that is stored of a suite."""
+    try:
+        return store_of(suite, results).read()
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def stored(suite: str, results: Path, setting: Setting) -> Contents:
+    """What is stored of a suite for one setting; there must be something."""
+    contents = read(suite, results)
+    records = setting.of(contents.records)
+    if not records:
+        raise nothing(suite, results, setting)
+    return Contents(contents.headers, records)
+
+
+def nothing(suite: str, results: Path, setting: Setting | None) -> click.ClickException:
+    """There are no results, and this is how to get them."""
+    reading, baselines = (None, None) if setting is None else (setting.reading, setting.baselines)
+    which = "" if setting is None else f" for {setting}"
+    return click.ClickException(
+        f"{store_of(suite, results).path} has no results{which}: run "
+        f"{reproduce_command(suite, results, reading, baselines)}"
+    )
+
+
+def reproduce_command(suite: str, results: Path, reading: Reading | None, baselines: Baselines | None) -> str:
+    """The command that makes results, without what it does by default."""
+    words = ["sturdygp", "reproduce", suite]
+    if reading not in (None, "text"):
+        words += ["--reading", str(reading)]
+    if baselines not in (None, "best"):
+        words += ["--baselines", str(baselines)]
+    if results != RESULTS:
+        words += ["--results", str(results)]
+    return " ".join(words)

@@ -1,0 +1,1 @@
+"""Reports: figures and tables as functions of records, and of nothing else."""

@@ -1,0 +1,67 @@
+"""Names and colours, the same in every figure and table.
+
+The colours are those of Okabe and Ito, which stay apart for colour-blind readers, with grey for the
+standard model, black and silver for the oracles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sturdygp.experiments.methods import METHODS
+
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6E6E6E"
+GREEN, PURPLE, YELLOW = "#009E73", "#CC79A7", "#E69F00"
+BLACK, SILVER = "#000000", "#999999"
+
+# In the order of legends and rows. Variants of a method share its colour and differ in their markers.
+COLOURS: dict[str, str] = {
+    "standard": GREY,
+    "rcgp": YELLOW,
+    "student-t": PURPLE,
+    "mixture": GREEN,
+    "asor": ORANGE,
+    "asor-single": ORANGE,
+    "asor-gem": ORANGE,
+    "robust": BLUE,
+    "oracle": BLACK,
+    "oracle-centred": SILVER,
+}
+MARKERS: dict[str, str] = {
+    "standard": "s",
+    "rcgp": "v",
+    "student-t": "^",
+    "mixture": "D",
+    "asor": "o",
+    "asor-single": "P",
+    "asor-gem": "*",
+    "robust": "X",
+    "oracle": "<",
+    "oracle-centred": ">",
+}
+DATASETS: dict[str, str] = {
+    "synthetic": "Synthetic",
+    "air-quality": "Air Quality",
+    "energy": "Energy Efficiency",
+    "gp-sample": "Synthetic",
+    "energy-heating": "Energy (heating)",
+    "yacht": "Yacht",
+    "neal": "Neal",
+    "motorcycle": "Motorcycle",
+}
+
+
+def label(method: str) -> str:
+    """The name of a method for readers."""
+    return METHODS[method].label
+
+
+def in_order(methods: Iterable[str]) -> tuple[str, ...]:
+    """Methods in the order of legends and rows, each once."""
+    wanted = set(methods)
+    return tuple(method for method in COLOURS if method in wanted)
+
+
+def is_oracle(method: str) -> bool:
+    """Whether a method is told what no user knows."""
+    return METHODS[method].told != "nothing"
