@@ -28,7 +28,7 @@ from sturdygp.experiments.suites import COMPARED, FIGURE_METHODS, RATES, SIZES
 from sturdygp.experiments.task import canonical
 from sturdygp.report.boxes import box_figure
 from sturdygp.report.claims import CLAIMS, claims_table
-from sturdygp.report.field import field_table
+from sturdygp.report.field import field_tables, mae_table
 from sturdygp.report.grid import Cell, Setting, grid_of, panels, rate, rmse
 from sturdygp.report.loglog import legible, spread, time_figure
 from sturdygp.report.paired import compare, compare_levels, holm, paired_tables
@@ -198,7 +198,7 @@ def test_settings_name_each_estimator_once():
 
 def test_field_stands_beside_published_errors():
     blank = {"suite": "field", "dataset": "gp-sample", "n_train": None}
-    rows = field_table(
+    rows = mae_table(
         [
             record("asor", 0, error=0.1, **blank, fault=Fault()),
             record("asor", 1, error=0.3, **blank, fault=Fault()),
@@ -209,6 +209,16 @@ def test_field_stands_beside_published_errors():
     assert rows[0] == ("Synthetic", "ASOR-GPR", "0.200 (0.1)", "-", "-", "-", "1 of 3", "0 of 3")
     assert rows[-1][1:6] == ("Relevance pursuit, published", "0.089", "0.09", "0.271", "0.2")
     assert len(rows) == 1 + len(MAE["gp-sample"])
+
+
+def test_field_shows_what_becomes_of_data_without_faults():
+    blank = {"suite": "field", "dataset": "neal", "n_train": None}
+    scores = Scores(rmse=0.2, nlpd=-0.5, contamination_rate=0.04)
+    fine = replace(record("robust", **blank, fault=Fault()), scores=scores)
+    spoiled = replace(record("robust", **blank, fault=Fault("symmetric", (3, 9))), scores=Scores(nlpd=9.0))
+    _, densities, clean = field_tables([fine, spoiled], "t")
+    assert densities.rows[0][:4] == ("Neal", "Robust GPR", "-0.500", "9.00")
+    assert clean.rows == (("Neal", "Robust GPR", "0.200", "-0.500", "0.0400", "0 of 1", "0 of 1"),)
 
 
 def test_notes_say_what_results_were_made_with_each_once():

@@ -26,6 +26,16 @@ def mae(record: Record) -> float | None:
     return record.scores.mae
 
 
+def nlpd(record: Record) -> float | None:
+    """How unlikely the truth was."""
+    return record.scores.nlpd
+
+
+def contamination_rate(record: Record) -> float | None:
+    """The share of faults that a method found."""
+    return record.scores.contamination_rate
+
+
 def seconds(record: Record) -> float | None:
     """Time of a fit; one that failed has none."""
     return None if record.failed else record.timing.fit_seconds

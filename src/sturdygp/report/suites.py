@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from sturdygp.experiments.record import Record
 from sturdygp.experiments.suites import SUITES
 from sturdygp.report.boxes import box_figure
-from sturdygp.report.field import field_table
+from sturdygp.report.field import field_tables
 from sturdygp.report.grid import Panel, Setting, panels
 from sturdygp.report.loglog import time_figure
 from sturdygp.report.paired import paired_tables
@@ -38,7 +38,7 @@ def suite_tables(suite: str, records: Sequence[Record], setting: Setting) -> lis
     if suite == TIMED:
         tables = runtime_tables(runtimes(records), name)
     elif suite == FIELD:
-        tables = [field_table(records, name)]
+        tables = field_tables(records, name)
     else:
         tables = [table for panel in panels(records) for table in panel_tables(panel, name)]
     return [*tables, settings_table(records, name)]
