@@ -55,7 +55,9 @@ class RoughPrior:
         lower = np.linalg.cholesky(A)
         # The matrices are small and well conditioned: an inverse is one call for all of them.
         half = np.linalg.inv(lower)
-        w = (half.mT @ (half @ ((sites.precision * sites.target) @ self.basis)[..., None]))[..., 0]
+        w = (np.swapaxes(half, -1, -2) @ (half @ ((sites.precision * sites.target) @ self.basis)[..., None]))[
+            ..., 0
+        ]
         mean = w @ basis
         misfit = (sites.precision * (sites.target - mean) ** 2).sum(axis=-1)
         misfit += (weight_precision * w**2).sum(axis=-1)
