@@ -43,9 +43,13 @@ class Cholesky:
         """``L^-1 b`` for a vector or for each column of a matrix."""
         return _triangular_solve(self.lower, b, transpose=False)
 
+    def other_half_solve(self, b: FloatArray) -> FloatArray:
+        """``L'^-1 b``."""
+        return _triangular_solve(self.lower, b, transpose=True)
+
     def solve(self, b: FloatArray) -> FloatArray:
         """``(L L')^-1 b``."""
-        return _triangular_solve(self.lower, self.half_solve(b), transpose=True)
+        return self.other_half_solve(self.half_solve(b))
 
     def inverse_triangle(self) -> FloatArray:
         """Lower triangle of the inverse, zeros above it: half the work, and half the memory traffic."""

@@ -12,6 +12,9 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 
+# Rows at a time of a derivative that only the diagonal is wanted of.
+DIAGONAL_ROWS = 16
+
 Pullback: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
@@ -68,6 +71,15 @@ class Kernel(ABC):
     @abstractmethod
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation."""
+
+    def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
+        total = np.zeros(self.theta.size)
+        # Small blocks: of each, only the diagonal is used.
+        for start in range(0, len(X), DIAGONAL_ROWS):
+            rows = slice(start, start + DIAGONAL_ROWS)
+            total += self.linearise(X[rows]).pullback(np.diag(cotangent[rows]))
+        return total
 
     def pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
         """``sum_ij cotangent_ij dK_ij / dtheta``."""
@@ -156,6 +168,12 @@ class Composite(Kernel):
             return np.concatenate([p.pullback(g) for p, g in zip(linear, cotangents, strict=True)])
 
         return Linearised(self._combine(values), pullback)
+
+    def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
+        cotangents = self._cotangents(cotangent, [part.diag(X) for part in self.parts])
+        pulled = [part.diag_pullback(X, g) for part, g in zip(self.parts, cotangents, strict=True)]
+        return np.concatenate(pulled)
 
 
 @dataclass(frozen=True)

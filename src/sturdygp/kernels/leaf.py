@@ -80,6 +80,10 @@ class LeafKernel(Kernel):
         moved = bounds if isinstance(bounds, str) else _as_bounds(np.asarray(bounds) * factor)
         return replace(self, variance=variance, variance_bounds=moved)  # type: ignore[type-var]
 
+    def _by_variance(self, derivative: float) -> FloatArray:
+        """A derivative that only the variance has."""
+        return np.array([derivative if name == "variance" else 0.0 for name in self.parameter_names])
+
     def _pack(self, parts: Mapping[str, FloatArray | float]) -> FloatArray:
         """Put derivatives, one entry for each positive field, in the order of ``theta``."""
         packed: list[float] = []

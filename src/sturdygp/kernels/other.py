@@ -43,6 +43,10 @@ class Periodic(LeafKernel):
         """The diagonal of ``self(X)``."""
         return np.full(X.shape[0], self.variance)
 
+    def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
+        return self._by_variance(self.variance * float(cotangent.sum()))
+
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation."""
         a, b = self._angles(X, Z)
@@ -121,6 +125,10 @@ class Constant(LeafKernel):
     def diag(self, X: FloatArray) -> FloatArray:
         """The diagonal of ``self(X)``."""
         return np.full(X.shape[0], self.variance)
+
+    def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
+        return self._by_variance(self.variance * float(cotangent.sum()))
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation."""

@@ -76,6 +76,10 @@ class Stationary(LeafKernel):
         """The diagonal of ``self(X)``."""
         return np.full(X.shape[0], self.variance)
 
+    def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
+        return self._by_variance(self.variance * float(cotangent.sum()))
+
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation.
 
