@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -490,7 +490,11 @@ def test_short_results_are_read_like_long_ones(tmp_path):
 def test_short_results_take_little_room():
     rng = np.random.default_rng(0)
     long = [
-        replace(each, scores=Scores(*rng.uniform(size=6)), n_factorizations=(30, 127, 41, each.task.trial))
+        replace(
+            each,
+            scores=Scores(*rng.uniform(size=len(fields(Scores)))),
+            n_factorizations=(30, 127, 41, each.task.trial),
+        )
         for each in told("fig1a", trials=30, methods=["asor"])
     ]
     short = packed(long)
