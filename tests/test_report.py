@@ -2,12 +2,12 @@
 
 import itertools
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
@@ -230,6 +230,7 @@ def test_notes_say_what_results_were_made_with_each_once():
 # --- paired tests ---------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
 def test_holm_rejects_what_the_stepwise_rule_rejects(p_values):
     corrected = holm(p_values)
@@ -284,6 +285,7 @@ def test_failures_are_named_below_paired_tests():
 # --- times ----------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.floats(-1.0, 4.0), st.floats(1e-6, 10.0))
 def test_exponents_of_exact_power_laws_are_found(exponent, factor):
     law = power_law({n: factor * n**exponent for n in SIZES})
@@ -421,8 +423,8 @@ def test_claims_are_judged_for_each_setting_and_count_failures():
     assert failing.task.method in COMPARED
     other = told("fig1a", reading="std", baselines="as-published", errors={**STORY, "asor": 2.0})
     rows = claims_table([*told("fig1a")[:5], failing, *told("fig1a")[6:], *other]).rows
-    settings = {row[3]: row[4] for row in rows if "lowest RMSE" in row[1]}
-    assert settings == {
+    found = {row[3]: row[4] for row in rows if "lowest RMSE" in row[1]}
+    assert found == {
         "std, as-published; 12 trials, 0 failed": "does not hold",
         "text, best; 12 trials, 1 failed": "holds",
     }
@@ -469,6 +471,7 @@ def test_curves_are_named_with_their_exponents():
     assert "ASOR-GPR, Algorithm 1" in names
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
 def test_names_are_apart_and_in_order(heights):
     moved = spread(sorted(heights), 0.1)
@@ -500,7 +503,11 @@ def test_short_results_are_read_like_long_ones(tmp_path):
 def test_short_results_take_little_room():
     rng = np.random.default_rng(0)
     long = [
-        replace(each, scores=Scores(*rng.uniform(size=6)), n_factorizations=(30, 127, 41, each.task.trial))
+        replace(
+            each,
+            scores=Scores(*rng.uniform(size=len(fields(Scores)))),
+            n_factorizations=(30, 127, 41, each.task.trial),
+        )
         for each in told("fig1a", trials=30, methods=["asor"])
     ]
     short = packed(long)
