@@ -7,6 +7,7 @@ deviations of the readings, output by output. Except for the places of runs, wha
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,8 @@ from sturdygp.datasets.contamination import Contaminated, check_rate, check_read
 
 
 @dataclass(frozen=True)
-class SymmetricShifts:
-    """Readings shifted by ``U[low, high]`` standard deviations, each up or down at random.
-
-    The "uniform" outliers of the benchmark by Altamirano, Briol and Knoblauch (2024).
-    """
+class Shifts(ABC):
+    """Readings off by ``U[low, high]`` standard deviations; a kind of shift says where and to which side."""
 
     rate: float = 0.1
     low: float = 3.0
@@ -28,37 +26,58 @@ class SymmetricShifts:
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
-        check_sizes(self.low, self.high)
+        if not 0.0 < self.low <= self.high < np.inf:
+            raise ValueError(f"sizes must satisfy 0 < low <= high, got low={self.low!r}, high={self.high!r}")
 
     def contaminate(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Contaminated:
         """Shift a share ``rate`` of the readings."""
         check_readings(X, y)
-        mask = scattered(y.shape, self.rate, rng)
-        return Contaminated(X, shifted(y, mask, random_signs(y.shape, rng), self.low, self.high, rng), mask)
+        mask, sign = self._places(y.shape, rng), self._signs(y.shape, rng)
+        shift = sign * rng.uniform(self.low, self.high, y.shape) * spread(y)
+        return Contaminated(X, np.where(mask, y + shift, y), mask)
+
+    def _places(self, shape: tuple[int, ...], rng: np.random.Generator) -> BoolArray:
+        """Which readings are shifted: by default any."""
+        return scattered(shape, self.rate, rng)
+
+    @abstractmethod
+    def _signs(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """To which side, in a shape that goes with that of the readings."""
 
 
 @dataclass(frozen=True)
-class OneSidedShifts:
+class SymmetricShifts(Shifts):
+    """Readings shifted by ``U[low, high]`` standard deviations, each up or down at random.
+
+    The "uniform" outliers of the benchmark by Altamirano, Briol and Knoblauch (2024).
+    """
+
+    def _signs(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return random_signs(shape, rng)
+
+
+@dataclass(frozen=True)
+class OneSidedShifts(Shifts):
     """Readings shifted by ``U[low, high]`` standard deviations, all to one side that is drawn once.
 
     The "asymmetric" outliers of the benchmark by Altamirano, Briol and Knoblauch (2024). Each output draws
     its own side.
     """
 
-    rate: float = 0.1
-    low: float = 3.0
-    high: float = 9.0
+    def _signs(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return random_signs(shape[1:], rng)
 
-    def __post_init__(self) -> None:
-        check_rate(self.rate)
-        check_sizes(self.low, self.high)
 
-    def contaminate(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Contaminated:
-        """Shift a share ``rate`` of the readings."""
-        check_readings(X, y)
-        mask = scattered(y.shape, self.rate, rng)
-        side = random_signs(y.shape[1:], rng)
-        return Contaminated(X, shifted(y, mask, side, self.low, self.high, rng), mask)
+@dataclass(frozen=True)
+class ErrorBurst(SymmetricShifts):
+    """A run of consecutive readings is off by ``U[low, high]`` standard deviations, each up or down.
+
+    Rows are in the order of time. ``rate`` is the length of the run as a share of all readings. Each output
+    has a run of its own.
+    """
+
+    def _places(self, shape: tuple[int, ...], rng: np.random.Generator) -> BoolArray:
+        return one_run(shape, self.rate, rng)
 
 
 @dataclass(frozen=True)
@@ -117,29 +136,6 @@ class StuckSensor:
         return Contaminated(X, np.where(mask, np.take_along_axis(y, before, axis=0), y), mask)
 
 
-@dataclass(frozen=True)
-class ErrorBurst:
-    """A run of consecutive readings is off by ``U[low, high]`` standard deviations, each up or down.
-
-    Rows are in the order of time. ``rate`` is the length of the run as a share of all readings. Each output
-    has a run of its own.
-    """
-
-    rate: float = 0.1
-    low: float = 3.0
-    high: float = 9.0
-
-    def __post_init__(self) -> None:
-        check_rate(self.rate)
-        check_sizes(self.low, self.high)
-
-    def contaminate(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Contaminated:
-        """Disturb each output once."""
-        check_readings(X, y)
-        mask = one_run(y.shape, self.rate, rng)
-        return Contaminated(X, shifted(y, mask, random_signs(y.shape, rng), self.low, self.high, rng), mask)
-
-
 def scattered(shape: tuple[int, ...], rate: float, rng: np.random.Generator) -> BoolArray:
     """Mask with the same number of places in each column; a higher rate adds to the same places."""
     rank = rng.uniform(size=shape).argsort(axis=0).argsort(axis=0)
@@ -165,13 +161,6 @@ def random_signs(shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray
     return np.where(rng.uniform(size=shape) < 0.5, -1.0, 1.0)
 
 
-def shifted(
-    y: FloatArray, mask: BoolArray, sign: FloatArray, low: float, high: float, rng: np.random.Generator
-) -> FloatArray:
-    """``y`` with ``sign * U[low, high]`` standard deviations added where ``mask`` is true."""
-    return np.where(mask, y + sign * rng.uniform(low, high, y.shape) * spread(y), y)
-
-
 def spread(y: FloatArray) -> FloatArray:
     """Standard deviation of each output."""
     deviation = np.asarray(y.std(axis=0))
@@ -183,9 +172,3 @@ def spread(y: FloatArray) -> FloatArray:
 def median_deviation(values: FloatArray) -> FloatArray:
     """Median absolute deviation of each column, as it is: not scaled to that of a normal distribution."""
     return np.asarray(np.median(np.abs(values - np.median(values, axis=0)), axis=0))
-
-
-def check_sizes(low: float, high: float) -> None:
-    """Refuse sizes that could leave a faulty reading unchanged."""
-    if not 0.0 < low <= high < np.inf:
-        raise ValueError(f"sizes must satisfy 0 < low <= high, got low={low!r}, high={high!r}")
