@@ -440,7 +440,7 @@ def test_many_degrees_of_freedom_are_standard(inference):
 def test_mixture_bound_rises_and_its_gradient_is_right(seed):
     p = make_problem(25, 0.3, seed)
     model = MixtureModel(p.y, MixturePrior())
-    loop = Alternation(model, p.X, LOG_NOISE_BOX)
+    loop = Alternation(model, p, LOG_NOISE_BOX)
     trail, previous = Trail(Components.even(25, np.array([1.0, 10.0, 100.0]))), -np.inf
     for _ in range(4):
         step = loop.evaluate(p.kernel, np.array([log(0.5)]), Trail(trail.latent))

@@ -67,7 +67,8 @@ def test_inverse_of_a_small_matrix(matrix):
 
 
 def test_pivoted_factor_of_full_rank_is_the_matrix(matrix):
-    F = pivoted_cholesky(matrix.diagonal(), lambda i: matrix[:, i], 6, 0.0)
+    F, pivots = pivoted_cholesky(matrix.diagonal(), lambda i: matrix[:, i], 6, 0.0)
+    assert sorted(pivots) == list(range(6))
     np.testing.assert_allclose(F @ F.T, matrix, atol=1e-12)
 
 
@@ -80,9 +81,10 @@ def test_pivoted_factor_stops_where_little_is_left():
         asked.append(i)
         return K[:, i]
 
-    F = pivoted_cholesky(K.diagonal(), column, 40, 1e-6)
+    F, pivots = pivoted_cholesky(K.diagonal(), column, 40, 1e-6)
+    assert pivots == asked
     left = K - F @ F.T
     assert F.shape[1] == len(set(asked)) < 8
     assert left.diagonal().max() <= 1e-6
     assert np.linalg.eigvalsh(left).min() > -1e-12
-    assert pivoted_cholesky(K.diagonal(), column, 2, 1e-6).shape == (80, 2)
+    assert pivoted_cholesky(K.diagonal(), column, 2, 1e-6)[0].shape == (80, 2)

@@ -1,5 +1,7 @@
 """The exact posterior against scikit-learn, brute force, higher precision and central differences."""
 
+from functools import partial
+
 import mpmath
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Sites, condition, posterior
+from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.kernels import Matern32, Matern52, SquaredExponential
 
@@ -311,7 +314,7 @@ def test_uncertain_parameters_widen_by_the_movement_of_the_mean():
     A = rng.normal(size=(3, 3))
     # Small enough that the mean moves in proportion.
     covariance = 1e-4 * (A @ A.T + np.eye(3))
-    uncertain = UncertainPosterior.around(best, covariance)
+    uncertain = UncertainPosterior.around(best, X, partial(ExactPrior.at, X=X), covariance)
     step = 1e-5
     jacobian = np.array(
         [
@@ -337,7 +340,7 @@ def test_uncertain_parameters_widen_by_the_movement_of_the_mean():
 def test_certain_parameters_leave_the_posterior_as_it_is():
     X, y = np.linspace(0.0, 1.0, 7)[:, None], np.arange(7.0)
     best = condition(SquaredExponential((0.4,)), X, Sites.gaussian(y, 0.1))
-    certain = UncertainPosterior.around(best, np.zeros((2, 2))).compact()
+    certain = UncertainPosterior.around(best, X, partial(ExactPrior.at, X=X), np.zeros((2, 2))).compact()
     np.testing.assert_array_equal(certain.predict(X).variance, best.predict(X).variance)
     np.testing.assert_array_equal(certain.covariance(X), best.covariance(X))
     np.testing.assert_array_equal(certain.gradient().kernel, best.gradient().kernel)
@@ -348,6 +351,6 @@ def test_what_a_moved_kernel_makes_improper_is_left_out():
     # One site takes away nearly all that the others give.
     sites = Sites(np.zeros(5), np.array([-0.93, 0.0, 0.0, 0.0, 0.0]), np.zeros(5))
     best = condition(SquaredExponential((0.5,), 1.0), X, sites, mean=0.0)
-    uncertain = UncertainPosterior.around(best, np.diag([1.0, 0.0]))
+    uncertain = UncertainPosterior.around(best, X, partial(ExactPrior.at, X=X), np.diag([1.0, 0.0]))
     assert uncertain.moved == ()
     np.testing.assert_array_equal(uncertain.predict(X).variance, best.predict(X).variance)

@@ -2,9 +2,22 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
 
+from sturdygp import (
+    AsorGPRegressor,
+    MixtureGPRegressor,
+    RCGPRegressor,
+    RobustGPRegressor,
+    StandardGPRegressor,
+    StudentTGPRegressor,
+)
+from sturdygp.datasets import make_synthetic
+from sturdygp.estimators.inducing import inducing_inputs
 from sturdygp.gp import Sites, condition
 from sturdygp.gp import posterior as seam
+from sturdygp.gp.inducing import chosen_inputs
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels import Constant, Linear, Matern32, Periodic, RationalQuadratic, SquaredExponential
 
@@ -91,3 +104,79 @@ def test_a_given_mean_and_silent_or_negative_sites(problem):
     assert sparse.mean == 4.0
     assert sparse.log_evidence == pytest.approx(exact.log_evidence, abs=1e-5)
     np.testing.assert_allclose(sparse.marginals().variance, exact.marginals().variance, atol=1e-6)
+
+
+# --- estimators -----------------------------------------------------------------------------------
+
+ESTIMATORS = [
+    StandardGPRegressor(),
+    AsorGPRegressor(),
+    MixtureGPRegressor(),
+    StudentTGPRegressor(),
+    StudentTGPRegressor(inference="vb"),
+    RobustGPRegressor(),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_estimators_are_exact_when_all_inputs_are_inducing(estimator):
+    data = make_synthetic(50, 20, rate=0.3, seed=3)
+    exact = clone(estimator).fit(data.X, data.y[:, 0])
+    sparse = clone(estimator).set_params(inducing=data.X).fit(data.X, data.y[:, 0])
+    assert sparse.bound_ == pytest.approx(exact.bound_, abs=1e-5)
+    # Both stop where the gradient of the bound is within tol of zero, not at the same point.
+    for ours, theirs in zip(
+        sparse.predict(data.X_test, return_std=True), exact.predict(data.X_test, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    assert sparse.sample_y(data.X_test, 3).shape == (20, 3)
+
+
+@pytest.mark.parametrize("estimator", [AsorGPRegressor(), RobustGPRegressor()], ids=repr)
+def test_few_inducing_inputs_are_nearly_as_good(estimator):
+    data = make_synthetic(600, rate=0.4, seed=5)
+    y, truth = data.y[:, 0], data.f_test[:, 0]
+    exact = clone(estimator).fit(data.X, y)
+    sparse = clone(estimator).set_params(inducing=80).fit(data.X, y)
+    error = [np.sqrt(np.mean((model.predict(data.X_test) - truth) ** 2)) for model in (exact, sparse)]
+    assert error[1] < 1.03 * error[0]
+    assert len(sparse._outputs[0].fit.posterior.sites) == 600
+
+
+def test_inputs_are_chosen_far_from_each_other_in_any_order():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(300, 2))
+    chosen = chosen_inputs(SquaredExponential((0.3, 0.3)), X, 10)
+    again = chosen_inputs(SquaredExponential((0.3, 0.3)), X[rng.permutation(300)], 10)
+    np.testing.assert_array_equal(chosen, again)
+    assert pdist(chosen).min() > 3 * pdist(X[:10]).min()
+    # Repeated inputs tell nothing new.
+    assert len(chosen_inputs(SquaredExponential((0.3, 0.3)), np.repeat(X[:4], 5, axis=0), 10)) == 4
+
+
+@pytest.mark.parametrize(
+    ("inducing", "message"),
+    [
+        ("many", 'inducing must be None, "auto", a number or an array'),
+        (0, "inducing must be a positive integer"),
+        (np.zeros((3, 1)), "inducing has 1 columns but X has 2"),
+        ([[0.0, np.nan]], "inducing contains NaN"),
+    ],
+)
+def test_bad_inducing_inputs_are_refused(inducing, message):
+    with pytest.raises(ValueError, match=message):
+        AsorGPRegressor(inducing=inducing).fit(np.eye(2), [0.0, 1.0])
+
+
+def test_auto_is_exact_for_few_rows():
+    assert inducing_inputs("auto", SquaredExponential(), np.zeros((10, 1))) is None
+
+
+def test_methods_that_need_the_exact_process_say_so():
+    X, y = np.eye(3), [0.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="leave-one-out"):
+        RCGPRegressor(inducing=X).fit(X, y)
+    with pytest.raises(ValueError, match="laplace"):
+        StudentTGPRegressor(inference="laplace", inducing=X).fit(X, y)
+    with pytest.raises(ValueError, match="gem"):
+        AsorGPRegressor(solver="gem", inducing=X).fit(X, y)

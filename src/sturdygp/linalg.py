@@ -233,22 +233,23 @@ def _negative_part(
 
 def pivoted_cholesky(
     diagonal: FloatArray, column: Callable[[int], FloatArray], rank: int, tolerance: float
-) -> FloatArray:
-    """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, of which few columns are asked for.
+) -> tuple[FloatArray, list[int]]:
+    """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, and the few columns asked for.
 
     The next pivot is where most of the diagonal is left; it ends when no more than a share ``tolerance`` of
     the largest entry is.
     """
     left = diagonal.copy()
     F = np.zeros((left.size, rank), order="F")
-    enough = tolerance * float(left.max())
+    enough, pivots = tolerance * float(left.max()), list[int]()
     for k in range(rank):
         pivot = int(left.argmax())
         if left[pivot] <= enough:
-            return F[:, :k]
+            break
+        pivots.append(pivot)
         F[:, k] = (column(pivot) - F[:, :k] @ F[pivot, :k]) / sqrt(left[pivot])
         left -= F[:, k] ** 2
-    return F
+    return F[:, : len(pivots)], pivots
 
 
 def conjugate_gradients(

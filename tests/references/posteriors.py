@@ -21,7 +21,7 @@ def variational_and_exact(
 ) -> tuple[Marginals, npt.NDArray[np.float64], gibbs.Draws]:
     """Marginals of q(f) and Omega after many E-steps, and draws from the exact posterior."""
     model, extra = AsorModel(p.y, prior), np.array([log(noise)])
-    loop = Alternation(model, p.X, LOG_NOISE_BOX)
+    loop = Alternation(model, p, LOG_NOISE_BOX)
     latent = Multipliers.all_nominal(p.y.size, INITIAL_RATE, prior)
     for _ in range(E_STEPS):
         latent = loop.evaluate(p.kernel, extra, Trail(latent)).carry.latent

@@ -22,6 +22,9 @@ class AsorGPRegressor(FlaggingGPRegressor):
     kernel : kernel of sturdygp or scikit-learn, optional
         In the units of X and y. By default a squared exponential with a length scale for each
         input, started at a fifth of the median distance between inputs.
+    inducing : int, array of shape (m, d) or "auto", optional
+        Inducing inputs through which the process is seen, or how many to choose among the rows of X; the
+        cost is then O(n m^2) instead of O(n^3). ``"auto"`` takes 500 above 3000 rows. Exact by default.
     solver : {"collapsed", "gem"}
         ``"collapsed"`` takes quasi-Newton steps on the collapsed bound; ``"gem"`` is the paper's
         Algorithm 1 to the letter, a thousand times slower, for reference.

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
+from sturdygp.estimators.inducing import Inducing, inducing_inputs
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.kernels.base import as_kernel
@@ -47,6 +48,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     kernel: object = None
+    inducing: Inducing = None
     init_noise_variance: float = 0.5
     scale_targets: ScaleTargets = "robust"
     n_starts: int = 1
@@ -126,8 +128,14 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         kernel = (
             default_kernel(rows) if self.kernel is None else as_kernel(self.kernel).scaled(scaling.scale**-2)
         )
-        callback = progress_printer(index) if self.verbose > 1 else None
-        problem = Problem(rows, scaling.forward(y[observed]), kernel, np.random.default_rng(seed), callback)
+        problem = Problem(
+            rows,
+            scaling.forward(y[observed]),
+            kernel,
+            np.random.default_rng(seed),
+            callback=progress_printer(index) if self.verbose > 1 else None,
+            inducing=inducing_inputs(self.inducing, kernel, rows),
+        )
         fit = method_for(data).fit(problem)
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")

@@ -9,7 +9,15 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.posterior import EvidenceGradient, Marginals, Posterior, check_inputs, chunks
+from sturdygp.gp.posterior import (
+    Anticipated,
+    EvidenceGradient,
+    Marginals,
+    Posterior,
+    Prior,
+    check_inputs,
+    chunks,
+)
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel, Linearised
 from sturdygp.linalg import SiteFactor, conjugate_gradients, factorise_sites
@@ -37,7 +45,7 @@ class LeaveOneOutGradient:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanFunction:
+class ExactMean:
     """``mean + k(x, X) alpha``."""
 
     kernel: Kernel
@@ -103,9 +111,9 @@ class ExactPosterior(Posterior):
         return self.mean_function(self._check(Z))
 
     @property
-    def mean_function(self) -> MeanFunction:
+    def mean_function(self) -> ExactMean:
         """The mean by itself, which needs no factor."""
-        return MeanFunction(self.kernel, self.X, self.mean, self.alpha)
+        return ExactMean(self.kernel, self.X, self.mean, self.alpha)
 
     def predict(self, Z: FloatArray) -> Marginals:
         """Mean and variance of the function at the rows of ``Z`` (eq:predictive_latent_distribution)."""
@@ -153,7 +161,7 @@ class ExactPosterior(Posterior):
 
 
 @dataclass(frozen=True, eq=False)
-class ExactPrior:
+class ExactPrior(Prior):
     """A Gaussian process at the rows of ``X`` (eq:gp_prior), its kernel evaluated once."""
 
     kernel: Kernel
@@ -174,20 +182,27 @@ class ExactPrior:
         mean, alpha = _solve(factor, sites, mean)
         return ExactPosterior(self.kernel, self.X, sites, mean, factor, alpha, self.linearised)
 
-    def anticipate(self, sites: Sites, alpha: FloatArray, near: ExactPosterior) -> FloatArray:
-        """``alpha`` for these sites, without a factorisation: conjugate gradients from a guess.
+    @property
+    def variance(self) -> FloatArray:
+        """Prior variance of the function at each row."""
+        return self.linearised.value.diagonal()
 
-        The factor of a posterior with a similar kernel and similar sites is the preconditioner,
-        its mean the mean. A few steps are enough to see which way the residuals go.
+    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated:
+        """Conjugate gradients for ``alpha``, with the factor and the mean of the posterior that is near.
+
+        A few steps are enough to see which way the residuals go.
         """
+        if not isinstance(near, ExactPosterior):
+            raise TypeError(f"an exact process is anticipated from an exact posterior, got {type(near)}")
         K, root = self.linearised.value, np.sqrt(sites.precision)
-        x = alpha / np.maximum(root, TINY)
+        x = (near.alpha if guess is None else guess) / np.maximum(root, TINY)
 
         def apply(v: FloatArray) -> FloatArray:
             return v + root * (K @ (root * v))
 
         x = conjugate_gradients(apply, root * (sites.target - near.mean), x, near.factor.chol.solve, CG_STEPS)
-        return root * x
+        alpha = root * x
+        return Anticipated(near.mean + K @ alpha, alpha)
 
 
 def condition(kernel: Kernel, X: FloatArray, sites: Sites, mean: float | None = None) -> ExactPosterior:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,9 @@ class EvidenceGradient:
     mean: float
     target: FloatArray
     precision: FloatArray
+
+
+MeanFunction: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 class Posterior(ABC):
@@ -75,6 +78,11 @@ class Posterior(ABC):
     def covariance(self, Z: FloatArray) -> FloatArray:
         """Posterior covariance of the function between the rows of ``Z``."""
 
+    @property
+    @abstractmethod
+    def mean_function(self) -> MeanFunction:
+        """The mean by itself, in as little memory as it takes."""
+
     @abstractmethod
     def compact(self) -> Self:
         """The same posterior without what only fitting needs; small enough to keep and to pickle."""
@@ -83,6 +91,35 @@ class Posterior(ABC):
         """Joint draws of the function at the rows of ``Z``, shape (len(Z), size)."""
         factor = jittered_cholesky(self.covariance(Z))
         return self.predict_mean(Z)[:, None] + factor.lower @ rng.standard_normal((len(Z), size))
+
+
+class Prior(ABC):
+    """A Gaussian process at the rows of ``X``, its kernel evaluated once."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> FloatArray:
+        """Prior variance of the function at each row."""
+
+    @abstractmethod
+    def condition(self, sites: Sites, mean: float | None = None) -> Posterior:
+        """Condition on sites; the mean maximises the evidence unless it is given."""
+
+    @abstractmethod
+    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
+        """The posterior mean for these sites, roughly and without a factorisation; None if that is dear.
+
+        ``near`` is a posterior with a similar kernel and similar sites; ``guess`` is what an earlier
+        anticipation ended with.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Anticipated:
+    """The mean of the function at each row, and where a further anticipation may begin."""
+
+    mean: FloatArray
+    guess: FloatArray
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:

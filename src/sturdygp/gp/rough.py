@@ -37,7 +37,7 @@ class RoughPrior:
     @classmethod
     def of(cls, kernel: Kernel, X: FloatArray, rank: int) -> Self:
         """At most ``rank`` features of a kernel; they cost O(n rank^2)."""
-        features = pivoted_cholesky(
+        features, _ = pivoted_cholesky(
             kernel.diag(X), lambda row: kernel(X, X[row : row + 1])[:, 0], rank, LEFT_OUT
         )
         return cls(np.column_stack([np.ones(len(X)), features]))

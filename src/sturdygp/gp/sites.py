@@ -48,6 +48,10 @@ class Sites:
             raise ValueError(f"variance must be positive, got a least value of {spread.min():g}")
         return cls(target, 1.0 / spread, -0.5 * (LOG_2PI + np.log(spread)))
 
+    def __getitem__(self, rows: slice) -> Sites:
+        """Some of the sites."""
+        return Sites(self.target[..., rows], self.precision[..., rows], self.log_scale[..., rows])
+
     def __len__(self) -> int:
         """The number of observations."""
         return self.target.size

@@ -8,7 +8,7 @@ enters through sums over rows, so that rows can be worked on in chunks, wherever
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -16,12 +16,23 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.posterior import EvidenceGradient, Marginals, Posterior, check_inputs, chunks
+from sturdygp.gp.posterior import (
+    Anticipated,
+    EvidenceGradient,
+    Marginals,
+    Posterior,
+    Prior,
+    check_inputs,
+    chunks,
+)
 from sturdygp.gp.sites import Sites
-from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import Cholesky, cholesky, diagonal, jittered_cholesky
+from sturdygp.kernels.base import Kernel, Linearised
+from sturdygp.linalg import Cholesky, cholesky, conjugate_gradients, diagonal, jittered_cholesky
 
 TINY = np.finfo(np.float64).tiny
+CG_STEPS = 3
+# Entries of the features that are kept between uses (256 MB, and as much for the kernel).
+KEPT_ENTRIES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +51,21 @@ class Features:
     def __call__(self, X: FloatArray) -> FloatArray:
         """One column for each row of ``X``."""
         return self.whiten.half_solve(self.kernel(self.Z, X))
+
+    def chunk(self, X: FloatArray, rows: slice) -> Chunk:
+        """Some of the rows of ``X``, with the derivative of the kernel."""
+        linear = self.kernel.linearise(X[rows], self.Z)
+        return Chunk(rows, X[rows], linear, self.whiten.half_solve(linear.value.T))
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows: inputs, kernel with the inducing inputs, and features in columns."""
+
+    rows: slice
+    X: FloatArray
+    linear: Linearised
+    phi: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,25 +132,28 @@ class Local:
     kernel: FloatArray
 
 
-def local(features: Features, solution: Solution, X: FloatArray, sites: Sites) -> Local:
-    """One chunk."""
-    linear = features.kernel.linearise(X, features.Z)
-    phi = features.whiten.half_solve(linear.value.T)
+def local(features: Features, solution: Solution, chunk: Chunk, sites: Sites) -> Local:
+    """One chunk and its sites."""
+    kernel, phi = features.kernel, chunk.phi
     half = solution.factor.half_solve(phi)
-    left_out = np.maximum(features.kernel.diag(X) - np.einsum("ij,ij->j", phi, phi), 0.0)
+    left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
     mean = solution.mean + solution.weights @ phi
-    marginals = Marginals(mean, left_out + np.einsum("ij,ij->j", half, half))
     error, precision = sites.target - mean, sites.precision
     bound = float(sites.log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
     by_phi = np.outer(solution.weights, precision * error)
     by_phi += precision * (phi - solution.factor.other_half_solve(half))
-    by_kernel = linear.pullback(features.whiten.other_half_solve(by_phi).T)
-    by_kernel += features.kernel.diag_pullback(X, -0.5 * precision)
-    return Local(marginals, bound, by_kernel)
+    by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)
+    by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
+    return Local(Marginals(mean, left_out + squares(half)), bound, by_kernel)
+
+
+def squares(columns: FloatArray) -> FloatArray:
+    """Squared length of each column."""
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))
 
 
 @dataclass(frozen=True, eq=False)
-class SparsePrior:
+class SparsePrior(Prior):
     """A Gaussian process at the rows of ``X``, seen through inducing inputs."""
 
     features: Features
@@ -135,18 +164,54 @@ class SparsePrior:
         """Factorise the kernel between the inducing inputs."""
         return cls(Features.at(kernel, check_inputs(Z, "inducing inputs")), check_inputs(X))
 
+    @property
+    def variance(self) -> FloatArray:
+        """Prior variance of the function at each row."""
+        return self.features.kernel.diag(self.X)
+
+    def chunks(self) -> Iterable[Chunk]:
+        """All rows; kept, if they are few enough, so that they are computed once."""
+        return self._made if self._few else self._made_anew()
+
+    @property
+    def _few(self) -> bool:
+        return len(self.X) * len(self.features.Z) <= KEPT_ENTRIES
+
+    @cached_property
+    def _made(self) -> list[Chunk]:
+        return list(self._made_anew())
+
+    def _made_anew(self) -> Iterator[Chunk]:
+        pieces = chunks(len(self.X), len(self.features.Z))
+        return (self.features.chunk(self.X, rows) for rows in pieces)
+
     def condition(self, sites: Sites, mean: float | None = None) -> SparsePosterior:
         """Condition on sites; the mean maximises the bound unless it is given."""
         if sites.target.shape != (len(self.X),):
             raise ValueError(f"X has {len(self.X)} rows but there are {len(sites)} sites; they must match")
         size = np.abs(sites.precision)
         centre = float(sites.target @ size) / max(float(size.sum()), TINY)
-        parts = (
-            sums(self.features(self.X[rows]), sites.target[rows] - centre, sites.precision[rows])
-            for rows in chunks(len(self.X), len(self.features.Z))
-        )
+        target, precision = sites.target - centre, sites.precision
+        parts = (sums(each.phi, target[each.rows], precision[each.rows]) for each in self.chunks())
         solution = Solution.of(added(parts), centre, mean)
-        return SparsePosterior(self.features.kernel, sites, solution.mean, self.features, solution, self.X)
+        return SparsePosterior(self.features.kernel, sites, solution.mean, self.features, solution, self)
+
+    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
+        """Conjugate gradients for the weights, if the features are kept."""
+        if not isinstance(near, SparsePosterior):
+            raise TypeError(f"a sparse process is anticipated from a sparse posterior, got {type(near)}")
+        if not self._few:
+            return None
+        phi = np.hstack([chunk.phi for chunk in self.chunks()])
+
+        def apply(v: FloatArray) -> FloatArray:
+            return v + phi @ (sites.precision * (v @ phi))
+
+        b, start = phi @ (sites.precision * (sites.target - near.mean)), near.solution.weights
+        weights = conjugate_gradients(
+            apply, b, start if guess is None else guess, near.solution.factor.solve, CG_STEPS
+        )
+        return Anticipated(near.mean + weights @ phi, weights)
 
 
 def added(parts: Iterable[Sums]) -> Sums:
@@ -156,15 +221,29 @@ def added(parts: Iterable[Sums]) -> Sums:
 
 
 @dataclass(frozen=True, eq=False)
+class SparseMean:
+    """``mean + phi(x)' weights``."""
+
+    features: Features
+    weights: FloatArray
+    mean: float
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Its values at the rows of ``Z``."""
+        pieces = chunks(len(Z), len(self.features.Z))
+        return self.mean + np.concatenate([self.weights @ self.features(Z[rows]) for rows in pieces])
+
+
+@dataclass(frozen=True, eq=False)
 class SparsePosterior(Posterior):
-    """Built by :class:`SparsePrior`; without ``X`` it can only predict."""
+    """Built by :class:`SparsePrior`."""
 
     kernel: Kernel
     sites: Sites
     mean: float
     features: Features
     solution: Solution
-    X: FloatArray
+    prior: SparsePrior
 
     @property
     def log_evidence(self) -> float:
@@ -197,9 +276,12 @@ class SparsePosterior(Posterior):
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
-        Z = self._check(Z)
-        parts = [self.solution.weights @ self.features(Z[rows]) for rows in self._chunks(Z)]
-        return self.mean + np.concatenate(parts)
+        return self.mean_function(self._check(Z))
+
+    @property
+    def mean_function(self) -> SparseMean:
+        """The mean by itself, which needs no factor of the weights."""
+        return SparseMean(self.features, self.solution.weights, self.mean)
 
     def predict(self, Z: FloatArray) -> Marginals:
         """Posterior mean and variance of the function at the rows of ``Z``."""
@@ -214,17 +296,16 @@ class SparsePosterior(Posterior):
         return np.asarray(self.kernel(Z) - phi.T @ phi + half.T @ half)
 
     def compact(self) -> Self:
-        """The same posterior without the inputs that it was conditioned at."""
-        return replace(self, X=self.X[:0])
+        """The same posterior without the features of its inputs."""
+        return replace(self, prior=replace(self.prior))
 
     @cached_property
     def _parts(self) -> list[Local]:
         """Every chunk."""
-        sites, parts = self.sites, []
-        for rows in self._chunks(self.X):
-            own = Sites(sites.target[rows], sites.precision[rows], sites.log_scale[rows])
-            parts.append(local(self.features, self.solution, self.X[rows], own))
-        return parts
+        return [
+            local(self.features, self.solution, chunk, self.sites[chunk.rows])
+            for chunk in self.prior.chunks()
+        ]
 
     def _by_inducing(self) -> FloatArray:
         """Derivative by the kernel between the inducing inputs.
@@ -240,11 +321,8 @@ class SparsePosterior(Posterior):
     def _predict(self, Z: FloatArray) -> Marginals:
         phi = self.features(Z)
         half = self.solution.factor.half_solve(phi)
-        left_out = self.kernel.diag(Z) - np.einsum("ij,ij->j", phi, phi)
-        return Marginals(
-            self.mean + self.solution.weights @ phi,
-            np.maximum(left_out, 0.0) + np.einsum("ij,ij->j", half, half),
-        )
+        left_out = np.maximum(self.kernel.diag(Z) - squares(phi), 0.0)
+        return Marginals(self.mean + self.solution.weights @ phi, left_out + squares(half))
 
     def _chunks(self, X: FloatArray) -> Iterable[slice]:
         return chunks(len(X), len(self.features.Z))

@@ -7,6 +7,7 @@ directions of the covariance: how far does the mean move if the parameters move 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,8 +15,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.exact import ExactPosterior, MeanFunction, condition
-from sturdygp.gp.posterior import EvidenceGradient, Marginals, Posterior
+from sturdygp.gp.posterior import EvidenceGradient, Marginals, MeanFunction, Posterior, Prior
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 
@@ -31,22 +31,25 @@ class UncertainPosterior(Posterior):
     kernel: Kernel
     sites: Sites
     mean: float
-    best: ExactPosterior
+    X: FloatArray
+    best: Posterior
     moved: tuple[MeanFunction, ...]
 
     @classmethod
-    def around(cls, best: ExactPosterior, covariance: FloatArray) -> Self:
+    def around(
+        cls, best: Posterior, X: FloatArray, prior_at: Callable[[Kernel], Prior], covariance: FloatArray
+    ) -> Self:
         """For a covariance of the kernel's logarithmic parameters; it costs a factorisation for each."""
-        kernel, X, sites = best.kernel, best.X, best.sites
+        kernel, sites = best.kernel, best.sites
         moved = []
         for step in principal_steps(covariance):
             other = kernel.with_theta(np.clip(kernel.theta + step, *kernel.bounds.T))
             try:
-                moved.append(condition(other, X, sites).mean_function)
+                moved.append(prior_at(other).condition(sites).mean_function)
             except NotPositiveDefiniteError:
                 # Sites of negative precision may be improper for another kernel.
                 continue
-        return cls(kernel, sites, best.mean, best, tuple(moved))
+        return cls(kernel, sites, best.mean, X, best, tuple(moved))
 
     @property
     def log_evidence(self) -> float:
@@ -59,15 +62,20 @@ class UncertainPosterior(Posterior):
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
-        return self._widened(self.best.marginals(), self.best.X)
+        return self._widened(self.best.marginals(), self.X)
 
     def leave_one_out(self, share: float = 1.0) -> Marginals:
         """The same without the site at that input, or without a share of it; kernel and mean stay."""
-        return self._widened(self.best.leave_one_out(share), self.best.X)
+        return self._widened(self.best.leave_one_out(share), self.X)
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
         return self.best.predict_mean(Z)
+
+    @property
+    def mean_function(self) -> MeanFunction:
+        """That of the best parameters."""
+        return self.best.mean_function
 
     def predict(self, Z: FloatArray) -> Marginals:
         """Posterior mean and variance of the function at the rows of ``Z``."""
@@ -81,7 +89,7 @@ class UncertainPosterior(Posterior):
 
     def compact(self) -> Self:
         """The same posterior without what only fitting needs; small enough to keep and to pickle."""
-        return type(self)(self.kernel, self.sites, self.mean, self.best.compact(), self.moved)
+        return type(self)(self.kernel, self.sites, self.mean, self.X, self.best.compact(), self.moved)
 
     def _widened(self, marginals: Marginals, Z: FloatArray) -> Marginals:
         moves = self._moves(Z, self.best.predict_mean(Z))

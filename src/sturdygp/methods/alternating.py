@@ -19,8 +19,7 @@ from typing import Generic, Protocol, SupportsFloat, TypeVar
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.exact import ExactPosterior, ExactPrior
-from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.posterior import Marginals, Posterior, Prior
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LONGER, Problem, lengthened
@@ -87,7 +86,7 @@ class Trail(Generic[L]):
     """The latent part, and the posterior it came from if the next may be anticipated with it."""
 
     latent: L
-    posterior: ExactPosterior | None = None
+    posterior: Posterior | None = None
     variance: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
@@ -96,7 +95,7 @@ class Alternation(Generic[L]):
     """The bound of a latent model as an objective for :func:`~sturdygp.optimise.maximise`."""
 
     model: LatentModel[L]
-    X: FloatArray
+    problem: Problem
     extra_bounds: FloatArray
     theta_prior: ThetaPrior | None = None
 
@@ -142,15 +141,15 @@ class Alternation(Generic[L]):
         start, posterior = resume(kernel, found), found.carry.posterior
         if posterior is None:
             raise RuntimeError("a climb that did not fail has no posterior")
-        latent = self.model.update(start.extra, start.latent, posterior.predict(self.X))
-        more = len(self.X) / len(posterior.X)
+        latent = self.model.update(start.extra, start.latent, posterior.predict(self.problem.X))
+        more = len(self.problem.X) / len(posterior.sites)
         return replace(
             start, latent=latent, curvature=None if start.curvature is None else more * start.curvature
         )
 
     def evaluate(self, kernel: Kernel, extra: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
         """The bound after its free latent update, and its gradient before."""
-        prior = ExactPrior.at(kernel, self.X)
+        prior = self.problem.prior(kernel)
         latent = self._anticipate(prior, extra, trail)
         sites = self.model.sites(extra, latent)
         posterior = prior.condition(sites)
@@ -172,15 +171,18 @@ class Alternation(Generic[L]):
             fallback=Trail(updated),
         )
 
-    def _anticipate(self, prior: ExactPrior, extra: FloatArray, trail: Trail[L]) -> L:
+    def _anticipate(self, prior: Prior, extra: FloatArray, trail: Trail[L]) -> L:
         """The latent part as it will be here, judged by residuals that cost no factorisation."""
         latent, near = trail.latent, trail.posterior
         if near is None:
             return latent
-        alpha, K = near.alpha, prior.linearised.value
+        guess = None
         for _ in range(ANTICIPATIONS):
-            alpha = prior.anticipate(self.model.sites(extra, latent), alpha, near)
-            latent = self.model.update(extra, latent, Marginals(near.mean + K @ alpha, trail.variance))
+            anticipated = prior.anticipate(self.model.sites(extra, latent), near, guess)
+            if anticipated is None:
+                return latent
+            latent = self.model.update(extra, latent, Marginals(anticipated.mean, trail.variance))
+            guess = anticipated.guess
         return latent
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.posterior import Posterior
+from sturdygp.gp.exact import ExactPrior
+from sturdygp.gp.posterior import Posterior, Prior
+from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential
 from sturdygp.optimise import Status
@@ -36,7 +38,8 @@ Callback = Callable[[int, float], None]
 class Problem:
     """One output without missing entries, targets of about unit scale, and a kernel to start from.
 
-    ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views).
+    ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
+    the process is seen through them, otherwise it is exact.
     """
 
     X: FloatArray
@@ -44,6 +47,13 @@ class Problem:
     kernel: Kernel
     rng: np.random.Generator
     callback: Callback | None = None
+    inducing: FloatArray | None = None
+
+    def prior(self, kernel: Kernel) -> Prior:
+        """The process with this kernel, ready to be conditioned on sites."""
+        if self.inducing is None:
+            return ExactPrior.at(kernel, self.X)
+        return SparsePrior.at(kernel, self.X, self.inducing)
 
 
 @dataclass(frozen=True, eq=False)

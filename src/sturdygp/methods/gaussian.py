@@ -8,7 +8,6 @@ from math import exp, log
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.exact import condition
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
@@ -35,7 +34,7 @@ class Gaussian:
         kernel, noise = self._unpack(problem.kernel, best.x)
         sites = gaussian_sites(problem.y, noise, added)
         return Fit(
-            posterior=condition(kernel, problem.X, sites).compact(),
+            posterior=problem.prior(kernel).condition(sites).compact(),
             noise_variance=noise,
             weights=noise * sites.precision,
             bound=best.value,
@@ -48,7 +47,7 @@ class Gaussian:
     def _climb(self, problem: Problem, start: Kernel, added: FloatArray) -> Optimum[None]:
         def objective(x: FloatArray, _: None) -> Evaluation[None]:
             kernel, noise = self._unpack(start, x)
-            posterior = condition(kernel, problem.X, gaussian_sites(problem.y, noise, added))
+            posterior = problem.prior(kernel).condition(gaussian_sites(problem.y, noise, added))
             gradient = posterior.gradient()
             if not self.learn_noise:
                 return Evaluation(posterior.log_evidence, gradient.kernel, None)

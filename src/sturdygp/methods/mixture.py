@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, softmax
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.exact import condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.alternating import Alternation, Start, spread_starts
@@ -157,7 +156,7 @@ class Mixture:
         found, growth = best.carry.latent.without_empty()
         noise = exp(extra[0]) * growth
         return Fit(
-            posterior=condition(kernel, problem.X, sites).compact(),
+            posterior=problem.prior(kernel).condition(sites).compact(),
             noise_variance=noise,
             weights=np.minimum(noise * sites.precision, 1.0),
             outlier_proba=1.0 - found.responsibility[:, 0],
@@ -170,7 +169,7 @@ class Mixture:
         )
 
     def _loop(self, problem: Problem) -> Alternation[Components]:
-        return Alternation(MixtureModel(problem.y, self.prior), problem.X, LOG_NOISE_BOX)
+        return Alternation(MixtureModel(problem.y, self.prior), problem, LOG_NOISE_BOX)
 
     def _starts(self, problem: Problem) -> list[Start[Components]]:
         neutral = Components.even(problem.y.size, np.array([1.0, *self.start_ratios]))

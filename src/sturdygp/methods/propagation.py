@@ -15,8 +15,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.exact import ExactPosterior, ExactPrior
-from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.posterior import Marginals, Posterior, Prior
 from sturdygp.gp.sites import Sites
 
 # Damping and most sweeps: first as fast as it goes, then more and more carefully.
@@ -78,7 +77,7 @@ class Propagated(Generic[T]):
     """The state after a sweep: posterior, cavities, tilted moments, and the sites they ask for."""
 
     natural: NaturalSites
-    posterior: ExactPosterior
+    posterior: Posterior
     tilted: T
     wanted: NaturalSites
     log_evidence: float
@@ -100,7 +99,7 @@ class Propagated(Generic[T]):
 class Propagation(Generic[T]):
     """Expectation propagation for one kernel and one likelihood; ``share`` below one is fractional."""
 
-    prior: ExactPrior
+    prior: Prior
     y: FloatArray
     likelihood: Likelihood[T]
     share: float = 1.0
@@ -168,7 +167,7 @@ class Propagation(Generic[T]):
         except NotPositiveDefiniteError:
             return None
         cavity = posterior.leave_one_out(self.share)
-        limit = 2.0 * self.prior.kernel.diag(self.prior.X)
+        limit = 2.0 * self.prior.variance
         if not np.all((cavity.variance > 0.0) & (cavity.variance < limit)):
             return None
         tilted = self.likelihood.tilted(self.y, cavity, self.share)

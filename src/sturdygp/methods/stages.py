@@ -21,6 +21,8 @@ L = TypeVar("L")
 
 # Divides the readings from stage to stage, down to the fewest in one.
 FEWER, FEWEST = 4, 100
+# A stage of so few readings needs no inducing inputs.
+EXACT_ROWS = 1000
 # Precision to which a sample is fitted, relative to that asked for all: it only leads the way.
 COARSER = 10.0
 
@@ -32,7 +34,8 @@ def sampled(problem: Problem, rows: int) -> Problem:
         return problem
     order = np.lexsort((y, *X.T))
     chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
-    return replace(problem, X=X[chosen], y=y[chosen], callback=None)
+    inducing = problem.inducing if rows > EXACT_ROWS else None
+    return replace(problem, X=X[chosen], y=y[chosen], callback=None, inducing=inducing)
 
 
 def climb_by_stages(

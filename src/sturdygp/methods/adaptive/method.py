@@ -8,7 +8,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.exact import ExactPosterior, ExactPrior
+from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, TiltedBranches
@@ -49,9 +49,10 @@ class Adaptive:
         start = resume(problem.kernel, best.optimum)
         contamination = Contamination.of(start.extra, best.model.shape)
         likelihood = BranchLikelihood(contamination, float(start.latent.nominal))
-        prior, sites = ExactPrior.at(start.kernel, problem.X), best.model.sites(start.extra, start.latent)
+        prior, sites = problem.prior(start.kernel), best.model.sites(start.extra, start.latent)
         calibrated = propagate(prior, problem.y, likelihood, prior.condition(sites))
-        posterior = UncertainPosterior.around(calibrated.posterior, parameter_covariance(best.optimum, start))
+        covariance = parameter_covariance(best.optimum, start)
+        posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, covariance)
         return Fit(
             posterior=posterior.compact(),
             noise_variance=likelihood.noise,
@@ -83,14 +84,14 @@ def parameter_covariance(optimum: Optimum[Trail[Branches]], start: Start[Branche
 class Calibrated:
     """A posterior of the function, and the probability that each reading is faulty."""
 
-    posterior: ExactPosterior
+    posterior: Posterior
     faulty: FloatArray
     n_factorizations: int
     note: str = ""
 
 
 def propagate(
-    prior: ExactPrior, y: FloatArray, likelihood: BranchLikelihood, variational: ExactPosterior
+    prior: Prior, y: FloatArray, likelihood: BranchLikelihood, variational: Posterior
 ) -> Calibrated:
     """Expectation propagation from the variational posterior, whose branches ignore the function's doubt.
 

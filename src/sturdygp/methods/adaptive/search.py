@@ -49,6 +49,7 @@ class Candidate:
     """A climb in one variant of the model, and what its last part gained."""
 
     model: AdaptiveModel
+    X: FloatArray
     optimum: Optimum[Trail[Branches]]
     gained: float
 
@@ -66,7 +67,7 @@ class Candidate:
         posterior = self.optimum.carry.posterior
         if posterior is None:
             return False
-        return clustering(posterior.kernel(posterior.X, posterior.X), self.nominal) > TOGETHER
+        return clustering(posterior.kernel(self.X), self.nominal) > TOGETHER
 
     @property
     def prospect(self) -> float:
@@ -142,7 +143,7 @@ class Search:
     ) -> Candidate:
         optimum = self._loop(shape).climb(start, max_iter=max_iter, tol=self.tol, callback=callback)
         gained = optimum.value - optimum.trace[0] if optimum.trace else 0.0
-        return Candidate(self._model(shape), optimum, gained)
+        return Candidate(self._model(shape), self.problem.X, optimum, gained)
 
     def _further(self, candidate: Candidate, max_iter: int, callback: Callback | None = None) -> Candidate:
         """The same climb, continued; what was spent is that of the continuation."""
@@ -165,8 +166,8 @@ class Search:
         return AdaptiveModel(self.problem.y, shape, self.prior)
 
     def _loop(self, shape: Shape) -> Alternation[Branches]:
-        X, kernel = self.problem.X, self.problem.kernel
-        return Alternation(self._model(shape), X, EXTRA_BOX, length_scale_prior(kernel, X))
+        regular = length_scale_prior(self.problem.kernel, self.problem.X)
+        return Alternation(self._model(shape), self.problem, EXTRA_BOX, regular)
 
     def _sampled(self) -> Search:
         """The same search for a sample of the readings, if they are many."""

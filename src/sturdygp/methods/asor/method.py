@@ -55,7 +55,7 @@ class Asor:
         model, size = AsorModel(problem.y, self.prior), problem.kernel.theta.size
         kernel, extra = problem.kernel.with_theta(optimum.x[:size]), optimum.x[size:]
         q, noise_variance = optimum.carry.latent, exp(extra[0])
-        posterior = condition(kernel, problem.X, model.sites(extra, q))
+        posterior = problem.prior(kernel).condition(model.sites(extra, q))
         return Fit(
             posterior=posterior.compact(),
             noise_variance=noise_variance,
@@ -70,7 +70,7 @@ class Asor:
         )
 
     def _loop(self, problem: Problem) -> Alternation[Multipliers]:
-        return Alternation(AsorModel(problem.y, self.prior), problem.X, LOG_NOISE_BOX)
+        return Alternation(AsorModel(problem.y, self.prior), problem, LOG_NOISE_BOX)
 
     def _starts(self, problem: Problem) -> list[Start[Multipliers]]:
         rate = max(INITIAL_RATE, least_rate(self.prior))
@@ -82,6 +82,8 @@ class Asor:
         return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
 
     def _fit_gem(self, problem: Problem) -> Fit:
+        if problem.inducing is not None:
+            raise ValueError('solver="gem" is the paper\'s, for an exact process; leave inducing out')
         model = AsorModel(problem.y, self.prior)
         state = initial_state(model, problem.X, problem.kernel, self.noise_variance, INITIAL_RATE)
         trace: list[float] = []

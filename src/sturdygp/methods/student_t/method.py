@@ -11,7 +11,8 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.exact import ExactPosterior, ExactPrior, condition
+from sturdygp.gp.exact import ExactPrior
+from sturdygp.gp.posterior import Posterior
 from sturdygp.methods.alternating import Alternation, Start, spread_starts
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
@@ -82,12 +83,12 @@ class StudentT:
         best, count = climb_by_stages(problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol)
         model, size = VbModel(problem.y, self.dof is None), problem.kernel.theta.size
         kernel, latent = problem.kernel.with_theta(best.x[:size]), best.carry.latent
-        posterior = condition(kernel, problem.X, model.sites(best.x[size:], latent))
+        posterior = problem.prior(kernel).condition(model.sites(best.x[size:], latent))
         likelihood = TLikelihood(exp(best.x[size]), latent.dof)
         return Found(self._result(problem, posterior, likelihood, best, count + 1), likelihood)
 
     def _loop(self, problem: Problem) -> Alternation[Weights]:
-        return Alternation(VbModel(problem.y, self.dof is None), problem.X, LOG_NOISE_BOX)
+        return Alternation(VbModel(problem.y, self.dof is None), problem, LOG_NOISE_BOX)
 
     def _starts(self, problem: Problem) -> list[Start[Weights]]:
         dof = self.dof or START_DOF
@@ -115,7 +116,7 @@ class StudentT:
 
         def run(x: FloatArray, start: NaturalSites, *, careful: bool) -> Propagated[TiltedT]:
             likelihood = self._likelihood(x[size:], first.likelihood, learn=learn)
-            prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
+            prior = problem.prior(problem.kernel.with_theta(x[:size]))
             return Propagation(prior, problem.y, likelihood, share).run(start, careful=careful)
 
         def objective(x: FloatArray, start: NaturalSites) -> Evaluation[NaturalSites]:
@@ -140,6 +141,10 @@ class StudentT:
     # -------------------------------------------------------------------------------------- Laplace
 
     def _fit_laplace(self, problem: Problem, first: Found) -> Fit:
+        if problem.inducing is not None:
+            raise ValueError(
+                'inference="laplace" needs an exact process; use "ep" or "vb" with inducing inputs'
+            )
         budget, learn = Budget(first.fit.n_factorizations), self.dof is None
         size = problem.kernel.theta.size
 
@@ -202,7 +207,7 @@ class StudentT:
     def _result(
         self,
         problem: Problem,
-        posterior: ExactPosterior,
+        posterior: Posterior,
         likelihood: TLikelihood,
         best: Optimum[C],
         n_factorizations: int,

@@ -1,0 +1,42 @@
+"""The argument ``inducing``: how many inducing inputs, or which ones."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.validation import check_positive
+from sturdygp.gp.inducing import chosen_inputs
+from sturdygp.gp.posterior import check_inputs
+from sturdygp.kernels.base import Kernel
+from sturdygp.methods.base import LONGER, lengthened
+
+Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
+
+# "auto": the exact process up to so many rows, and inducing inputs for more.
+EXACT_ROWS, AUTO_COUNT = 3000, 500
+
+
+def inducing_inputs(inducing: Inducing, kernel: Kernel, X: FloatArray) -> FloatArray | None:
+    """The inputs through which the process is seen; None for the exact process."""
+    if inducing is None:
+        return None
+    if isinstance(inducing, str):
+        if inducing != "auto":
+            raise ValueError(f'inducing must be None, "auto", a number or an array, got {inducing!r}')
+        return None if len(X) <= EXACT_ROWS else automatic_inputs(kernel, X, AUTO_COUNT)
+    if np.ndim(inducing) == 0:
+        check_positive("inducing", inducing, integer=True)
+        return automatic_inputs(kernel, X, int(np.asarray(inducing)))
+    Z = check_inputs(np.asarray(inducing), "inducing")
+    if Z.shape[1] != X.shape[1]:
+        raise ValueError(f"inducing has {Z.shape[1]} columns but X has {X.shape[1]}; they must match")
+    return Z
+
+
+def automatic_inputs(kernel: Kernel, X: FloatArray, count: int) -> FloatArray:
+    """Chosen with longer length scales: at those of the start all inputs look equally far apart."""
+    return chosen_inputs(lengthened(kernel, LONGER), X, count)
