@@ -29,6 +29,7 @@ from sturdygp import (
     StudentTGPRegressor,
 )
 from sturdygp.datasets import NormalOutliers, make_synthetic
+from sturdygp.estimators.outputs import Scaling
 from sturdygp.methods.base import LENGTH_SCALE_BOX, default_kernel
 
 RATE, VARIANCE = 0.4, 10.0
@@ -53,9 +54,9 @@ def draw(n: int, n_test: int, seed: int, outputs: int) -> Problem:
     """The setting of the paper's table I, in robust units so that nobody has to scale."""
     data = make_synthetic(n, n_test, rate=RATE, outliers=NormalOutliers(0.0, VARIANCE), seed=seed)
     y, f = data.y[:, :outputs], data.f_test[:, :outputs]
-    centre = np.median(y, axis=0)
-    scale = 1.4826 * np.median(np.abs(y - centre), axis=0)
-    y, f = (y - centre) / scale, (f - centre) / scale
+    for column in range(outputs):
+        scaling = Scaling.of(y[:, column], "robust")
+        y[:, column], f[:, column] = scaling.forward(y[:, column]), scaling.forward(f[:, column])
     return Problem(data.X, y[:, 0] if outputs == 1 else y, data.X_test, f[:, 0] if outputs == 1 else f)
 
 

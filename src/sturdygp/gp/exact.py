@@ -10,20 +10,19 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import (
+    CG_STEPS,
     Anticipated,
     EvidenceGradient,
     Marginals,
     Posterior,
     Prior,
     check_inputs,
+    check_test_inputs,
     chunks,
 )
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import TINY, Sites
 from sturdygp.kernels.base import Kernel, Linearised
 from sturdygp.linalg import SiteFactor, conjugate_gradients, factorise_sites
-
-TINY = np.finfo(np.float64).tiny
-CG_STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +153,7 @@ class ExactPosterior(Posterior):
         return Evaluation(Marginals(mean, variance), shrinkage, gradient)
 
     def _check(self, Z: FloatArray) -> FloatArray:
-        Z = check_inputs(Z, "Z")
-        if Z.shape[1] != self.X.shape[1]:
-            raise ValueError(f"Z has {Z.shape[1]} columns but the training inputs have {self.X.shape[1]}")
-        return Z
+        return check_test_inputs(Z, self.X.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +172,7 @@ class ExactPrior(Prior):
 
     def condition(self, sites: Sites, mean: float | None = None) -> ExactPosterior:
         """Condition on sites; see :func:`condition`."""
-        if sites.target.shape != (len(self.X),):
-            raise ValueError(f"X has {len(self.X)} rows but there are {len(sites)} sites; they must match")
+        sites.check_rows(len(self.X))
         factor = factorise_sites(self.linearised.value, sites.precision)
         mean, alpha = _solve(factor, sites, mean)
         return ExactPosterior(self.kernel, self.X, sites, mean, factor, alpha, self.linearised)
@@ -236,9 +231,7 @@ def _solve(factor: SiteFactor, sites: Sites, mean: float | None) -> tuple[float,
     """The mean, ``1' R target / 1' R 1`` unless it is given, and ``alpha = R (target - mean)``."""
     if mean is not None:
         return mean, factor.apply(sites.target - mean)
-    # Around a central target, so that a large common offset costs no digits.
-    size = np.abs(sites.precision)
-    centre = float(sites.target @ size) / max(float(size.sum()), TINY)
+    centre = sites.centre
     ones, centred = factor.apply(np.ones(len(sites))), factor.apply(sites.target - centre)
     total = float(ones.sum())
     shift = float(centred.sum()) / total if total > 0.0 else 0.0

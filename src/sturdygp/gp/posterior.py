@@ -16,6 +16,8 @@ from sturdygp.linalg import jittered_cholesky
 
 # Entries of the cross-covariance held at a time while predicting (32 MB).
 CHUNK_ENTRIES = 1 << 22
+# Steps of conjugate gradients when a posterior mean is anticipated.
+CG_STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,14 @@ def chunks(rows: int, columns: int) -> Iterator[slice]:
     """Slices of the rows of a matrix so that one slice stays within ``CHUNK_ENTRIES``."""
     step = max(1, CHUNK_ENTRIES // columns)
     return (slice(start, start + step) for start in range(0, rows, step))
+
+
+def check_test_inputs(Z: FloatArray, columns: int) -> FloatArray:
+    """Refuse inputs that are not like those trained on."""
+    Z = check_inputs(Z, "Z")
+    if Z.shape[1] != columns:
+        raise ValueError(f"Z has {Z.shape[1]} columns but the training inputs have {columns}")
+    return Z
 
 
 def check_inputs(X: FloatArray, name: str = "X") -> FloatArray:

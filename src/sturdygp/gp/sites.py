@@ -11,6 +11,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 
 LOG_2PI = log(2.0 * np.pi)
+TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,17 @@ class Sites:
         if not np.all(spread > 0):
             raise ValueError(f"variance must be positive, got a least value of {spread.min():g}")
         return cls(target, 1.0 / spread, -0.5 * (LOG_2PI + np.log(spread)))
+
+    @property
+    def centre(self) -> float:
+        """A central target: measured from it, a large common offset costs no digits."""
+        size = np.abs(self.precision)
+        return float(self.target @ size) / max(float(size.sum()), TINY)
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse sites that do not go with so many rows of inputs."""
+        if self.target.shape != (rows,):
+            raise ValueError(f"X has {rows} rows but there are {len(self)} sites; they must match")
 
     def __getitem__(self, rows: slice) -> Sites:
         """Some of the sites."""

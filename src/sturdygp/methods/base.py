@@ -49,6 +49,17 @@ class Problem:
     callback: Callback | None = None
     inducing: FloatArray | None = None
 
+    @property
+    def work(self) -> float:
+        """What a factorisation costs, up to a factor."""
+        n = len(self.X)
+        return float(n**3 if self.inducing is None else n * len(self.inducing) ** 2)
+
+    def require_exact(self, who: str, instead: str) -> None:
+        """Refuse inducing inputs where a method has no use for them."""
+        if self.inducing is not None:
+            raise ValueError(f"{who} needs the exact process; {instead}")
+
     def prior(self, kernel: Kernel) -> Prior:
         """The process with this kernel, ready to be conditioned on sites."""
         if self.inducing is None:

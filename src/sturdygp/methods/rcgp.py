@@ -80,10 +80,7 @@ class Rcgp:
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output, the score picking among the starts."""
-        if problem.inducing is not None:
-            raise ValueError(
-                "RCGP chooses its parameters by leave-one-out scores of an exact process; drop inducing"
-            )
+        problem.require_exact("RCGP, which chooses its parameters by leave-one-out scores,", "drop inducing")
         y = problem.y
         mean = float(np.median(y) if self.centre == "median" else y.mean())
         weighting = Weighting.around(y, mean, mean, self.epsilon, self.shift_sign)

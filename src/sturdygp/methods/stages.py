@@ -57,5 +57,5 @@ def climb_by_stages(
         if found.status is not Status.FAILED:
             start = loop.start_from(problem.kernel, found)
             optimum = loop.climb(start, max_iter=max_iter, tol=limit, callback=callback)
-            return optimum, ceil(spent / FEWER**3) + optimum.n_evaluations
+            return optimum, ceil(spent * few.work / problem.work) + optimum.n_evaluations
     return loop.best_climb(starts_for(problem), max_iter=max_iter, tol=limit, callback=callback)

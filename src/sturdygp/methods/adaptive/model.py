@@ -14,7 +14,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.gp.sites import LOG_2PI, TINY, Sites
 from sturdygp.methods.base import LOG_NOISE_BOX
 
 # Updates of the nominal share for each update of the responsibilities: they cost O(n).
@@ -230,7 +230,7 @@ class AdaptiveModel:
             nominal.sum(axis=-1) + p.noise_dof,
             (nominal * second_moment).sum(axis=-1) + p.noise_scale,
         )
-        N, centres = faulty.sum(axis=-1), self.shape.centres @ cells
+        N, centres = np.maximum(faulty.sum(axis=-1), TINY), self.shape.centres @ cells
         e, u, eu = (faulty * residual).sum(axis=-1), centres.sum(axis=-1), (centres * residual).sum(axis=-1)
         held = N + (width / p.offset) ** 2
         curvature = ((faulty * second_moment).sum(axis=-1) - e**2 / held) / width**2 + p.ratio**2 * noise
@@ -257,5 +257,5 @@ def within_box(extra: FloatArray) -> FloatArray:
 def positive_root(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
     """The ``x > 0`` with ``a x^2 + b x = c``, for positive ``a`` and ``c``."""
     # Nearly equal numbers are never subtracted.
-    sum_ = np.abs(b) + np.sqrt(b**2 + 4.0 * a * c)
-    return np.where(b > 0.0, 2.0 * c / sum_, sum_ / (2.0 * a))
+    both = np.abs(b) + np.sqrt(b**2 + 4.0 * a * c)
+    return np.where(b > 0.0, 2.0 * c / both, both / (2.0 * a))

@@ -107,8 +107,8 @@ class Search:
             return final, spent + final.optimum.n_evaluations
         start = self._loop(found.model.shape).start_from(self.problem.kernel, found.optimum)
         final = self._climb(found.model.shape, start, self.max_iter, self.problem.callback)
-        share = few.problem.y.size / self.problem.y.size
-        return final, ceil(spent * share**3) + final.optimum.n_evaluations
+        share = few.problem.work / self.problem.work
+        return final, ceil(spent * share) + final.optimum.n_evaluations
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""

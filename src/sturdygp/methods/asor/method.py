@@ -82,8 +82,7 @@ class Asor:
         return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
 
     def _fit_gem(self, problem: Problem) -> Fit:
-        if problem.inducing is not None:
-            raise ValueError('solver="gem" is the paper\'s, for an exact process; leave inducing out')
+        problem.require_exact('solver="gem", the paper\'s,', 'use solver="collapsed" with inducing inputs')
         model = AsorModel(problem.y, self.prior)
         state = initial_state(model, problem.X, problem.kernel, self.noise_variance, INITIAL_RATE)
         trace: list[float] = []

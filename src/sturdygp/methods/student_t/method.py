@@ -72,6 +72,8 @@ class StudentT:
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output."""
+        if self.inference == "laplace":
+            problem.require_exact('inference="laplace"', 'use "ep" or "vb" with inducing inputs')
         first = self._fit_vb(problem)
         if self.inference == "ep":
             return self._fit_ep(problem, first)
@@ -141,10 +143,6 @@ class StudentT:
     # -------------------------------------------------------------------------------------- Laplace
 
     def _fit_laplace(self, problem: Problem, first: Found) -> Fit:
-        if problem.inducing is not None:
-            raise ValueError(
-                'inference="laplace" needs an exact process; use "ep" or "vb" with inducing inputs'
-            )
         budget, learn = Budget(first.fit.n_factorizations), self.dof is None
         size = problem.kernel.theta.size
 

@@ -1,0 +1,143 @@
+"""The mathematics of inducing points, for one chunk of rows: sums that add up, and what they lead to.
+
+With ``K_zz = L L'`` and whitened features ``phi(x) = L^-1 k(Z, x)`` the function is ``mean + phi(x)' w`` plus
+what the inducing points do not tell, and ``q(w)`` is normal. The bound on the evidence is that of the
+features alone, less half of the precisions times the variance that is left out. Everything about the readings
+enters through sums over rows, so that rows can be worked on in chunks, wherever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import Sites
+from sturdygp.kernels.base import Kernel, Linearised
+from sturdygp.linalg import Cholesky, cholesky, diagonal, jittered_cholesky
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Inducing inputs, and the factor that whitens them."""
+
+    kernel: Kernel
+    Z: FloatArray
+    whiten: Cholesky
+
+    @classmethod
+    def at(cls, kernel: Kernel, Z: FloatArray) -> Self:
+        """Factorise the kernel between the inducing inputs."""
+        return cls(kernel, Z, jittered_cholesky(kernel(Z)))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """One column for each row of ``X``."""
+        return self.whiten.half_solve(self.kernel(self.Z, X))
+
+    def chunk(self, X: FloatArray, rows: slice) -> Chunk:
+        """Some of the rows of ``X``, with the derivative of the kernel."""
+        linear = self.kernel.linearise(X[rows], self.Z)
+        return Chunk(rows, X[rows], linear, self.whiten.half_solve(linear.value.T))
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows: inputs, kernel with the inducing inputs, and features in columns."""
+
+    rows: slice
+    X: FloatArray
+    linear: Linearised
+    phi: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What the readings of a chunk say, for targets less a centre; chunks add up.
+
+    ``gram = sum precision phi phi'``, ``by_target`` and ``by_one`` are ``sum precision phi target`` and
+    ``sum precision phi``; ``weights`` and ``weighted_target`` the same without ``phi``.
+    """
+
+    gram: FloatArray
+    by_target: FloatArray
+    by_one: FloatArray
+    weights: float
+    weighted_target: float
+
+    def __add__(self, other: Sums) -> Sums:
+        """Both chunks together."""
+        return Sums(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+
+
+def sums(phi: FloatArray, target: FloatArray, precision: FloatArray) -> Sums:
+    """Of one chunk, given its features in columns."""
+    weighted = phi * precision
+    return Sums(
+        gram=weighted @ phi.T,
+        by_target=weighted @ target,
+        by_one=weighted.sum(axis=1),
+        weights=float(precision.sum()),
+        weighted_target=float(precision @ target),
+    )
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """All chunks together."""
+    first, *others = parts
+    return sum(others, start=first)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """``q(w) = N(weights, A^-1)`` with ``A = I + gram``, and the prior mean."""
+
+    factor: Cholesky
+    weights: FloatArray
+    mean: float
+
+    @classmethod
+    def of(cls, total: Sums, centre: float, mean: float | None) -> Self:
+        """Solve for the weights, and by generalised least squares for the mean unless it is given."""
+        A = total.gram.copy()
+        diagonal(A)[:] += 1.0
+        factor = cholesky(A, overwrite=True)
+        by_target, by_one = factor.solve(total.by_target), factor.solve(total.by_one)
+        if mean is not None:
+            return cls(factor, by_target - (mean - centre) * by_one, mean)
+        certainty = total.weights - float(total.by_one @ by_one)
+        excess = total.weighted_target - float(total.by_one @ by_target)
+        shift = excess / certainty if certainty > 0.0 else 0.0
+        return cls(factor, by_target - shift * by_one, centre + shift)
+
+
+def squares(columns: FloatArray) -> FloatArray:
+    """Squared length of each column."""
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """The posterior at the rows of a chunk, and what it adds to the bound and its gradient."""
+
+    marginals: Marginals
+    bound: float
+    kernel: FloatArray
+
+
+def local(features: Features, solution: Solution, chunk: Chunk, sites: Sites) -> Local:
+    """One chunk and its sites."""
+    kernel, phi = features.kernel, chunk.phi
+    half = solution.factor.half_solve(phi)
+    left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
+    mean = solution.mean + solution.weights @ phi
+    error, precision = sites.target - mean, sites.precision
+    bound = float(sites.log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
+    by_phi = np.outer(solution.weights, precision * error)
+    by_phi += precision * (phi - solution.factor.other_half_solve(half))
+    by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)
+    by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
+    return Local(Marginals(mean, left_out + squares(half)), bound, by_kernel)
