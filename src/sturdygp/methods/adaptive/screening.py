@@ -15,7 +15,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.rough import RoughPrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
-from sturdygp.methods.adaptive.starts import Level, Supposition
+from sturdygp.methods.adaptive.starts import TRUSTING, Level, Supposition
 from sturdygp.methods.alternating import Start
 
 # Features of the kernel.
@@ -88,10 +88,15 @@ class Screening:
 def screened(
     model: AdaptiveModel, screenings: list[Screening], levels: list[Level], noise_share: float
 ) -> list[Guess]:
-    """Where the most promising levels lead: first with one kernel, then with each."""
+    """Where the most promising levels lead: first with one kernel, then with each.
+
+    What looks like noise through one kernel is a function through another, so that nearly all readings
+    are also trusted afresh with each.
+    """
     supposed = Supposition.stacked([level.supposition(model, noise_share) for level in levels])
     promising = distinct(screenings[0].improved(model, supposed, EARLY))[:GOING_ON]
-    going_on = Supposition.stacked([guess.supposition for guess in promising])
+    trusting = TRUSTING.supposition(model, noise_share)
+    going_on = Supposition.stacked([*(guess.supposition for guess in promising), trusting])
     return [guess for screening in screenings for guess in screening.improved(model, going_on, LATE)]
 
 

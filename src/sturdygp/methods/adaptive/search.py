@@ -26,7 +26,7 @@ from sturdygp.optimise import Optimum, Status
 
 SHAPES = (Shape.normal(), Shape.flat(5))
 # Length scales that are screened, as log factors of the kernel's own, that which is tried first first.
-LENGTHS = (LONGER, 0.5 * LONGER, 0.0)
+LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
 # How many guesses are climbed, and iterations to compare them; an ordinary fit starts further from its top.
 KEPT, COMPARING, ORDINARY = 3, 6, 12
 # Nats by which contamination must beat the reading that there is none: clean data are common.
