@@ -174,7 +174,7 @@ class Alternation(Generic[L]):
     def _anticipate(self, prior: Prior, extra: FloatArray, trail: Trail[L]) -> L:
         """The latent part as it will be here, judged by residuals that cost no factorisation."""
         latent, near = trail.latent, trail.posterior
-        if near is None:
+        if near is None or latent is None:
             return latent
         guess = None
         for _ in range(ANTICIPATIONS):

@@ -39,7 +39,8 @@ class Problem:
     """One output without missing entries, targets of about unit scale, and a kernel to start from.
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
-    the process is seen through them, otherwise it is exact.
+    the process is seen through them, otherwise it is exact. ``added`` is what is known to come to the noise
+    variance of each reading.
     """
 
     X: FloatArray
@@ -48,6 +49,7 @@ class Problem:
     rng: np.random.Generator
     callback: Callback | None = None
     inducing: FloatArray | None = None
+    added: FloatArray | None = None
 
     @property
     def work(self) -> float:

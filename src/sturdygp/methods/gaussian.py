@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import log
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.kernels.base import Kernel
+from sturdygp.methods.alternating import Alternation, Start
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
-from sturdygp.optimise import Evaluation, Optimum, best_of, maximise
+from sturdygp.methods.stages import climb_by_stages
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianModel:
+    """``target ~ N(f, noise + added)``, without latent variables; an infinite addition drops the reading.
+
+    ``extra`` is the logarithm of the noise variance, or empty if that is known.
+    """
+
+    y: FloatArray
+    added: FloatArray | float
+    noise: float
+
+    def noise_at(self, extra: FloatArray) -> float:
+        """The noise variance, if it is learned, or what it is known to be."""
+        return float(np.exp(extra[0])) if extra.size else self.noise
+
+    def sites(self, extra: FloatArray, _: None) -> Sites:
+        """The likelihood itself; a reading with infinite variance says nothing."""
+        precision = np.broadcast_to(1.0 / (self.noise_at(extra) + self.added), self.y.shape)
+        log_scale = 0.5 * (np.log(np.where(precision > 0.0, precision, 2.0 * np.pi)) - LOG_2PI)
+        return Sites(self.y, precision, log_scale)
+
+    def log_prior(self, _extra: FloatArray, _: None) -> float:
+        """None."""
+        return 0.0
+
+    def extra_gradient(self, extra: FloatArray, _: None, marginals: Marginals) -> FloatArray:
+        """Derivative of the evidence with respect to the log of the noise variance."""
+        precision = self.sites(extra, _).precision
+        excess = precision * ((self.y - marginals.mean) ** 2 + marginals.variance) - 1.0
+        return np.full(extra.size, 0.5 * self.noise_at(extra) * float(precision @ excess))
+
+    def update(self, _extra: FloatArray, _: None, _marginals: Marginals) -> None:
+        """There is nothing to update."""
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Maximum likelihood for ``target ~ N(f, noise + added)``; an infinite addition drops the reading.
-
-    ``tol`` is the largest derivative of the log evidence, per observation, at convergence.
-    """
+    """Maximum likelihood; ``tol`` is the largest derivative of the log evidence, per observation."""
 
     noise_variance: float
     learn_noise: bool
@@ -27,12 +60,12 @@ class Gaussian:
     max_iter: int
     tol: float
 
-    def fit(self, problem: Problem, added: FloatArray) -> Fit:
+    def fit(self, problem: Problem) -> Fit:
         """Fit one output, the evidence picking among the starts."""
-        optima = [self._climb(problem, kernel, added) for kernel in kernel_starts(problem, self.n_starts)]
-        best = best_of(optima)
-        kernel, noise = self._unpack(problem.kernel, best.x)
-        sites = gaussian_sites(problem.y, noise, added)
+        best, count = climb_by_stages(problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol)
+        model, size = self._model(problem), problem.kernel.theta.size
+        kernel, extra = problem.kernel.with_theta(best.x[:size]), best.x[size:]
+        sites, noise = model.sites(extra, None), model.noise_at(extra)
         return Fit(
             posterior=problem.prior(kernel).condition(sites).compact(),
             noise_variance=noise,
@@ -40,45 +73,16 @@ class Gaussian:
             bound=best.value,
             status=best.status,
             n_iter=best.n_iter,
-            n_factorizations=1 + sum(optimum.n_evaluations for optimum in optima),
+            n_factorizations=1 + count,
             trace=best.trace,
         )
 
-    def _climb(self, problem: Problem, start: Kernel, added: FloatArray) -> Optimum[None]:
-        def objective(x: FloatArray, _: None) -> Evaluation[None]:
-            kernel, noise = self._unpack(start, x)
-            posterior = problem.prior(kernel).condition(gaussian_sites(problem.y, noise, added))
-            gradient = posterior.gradient()
-            if not self.learn_noise:
-                return Evaluation(posterior.log_evidence, gradient.kernel, None)
-            by_noise = noise_gradient(posterior.sites, gradient.precision, noise)
-            return Evaluation(posterior.log_evidence, np.append(gradient.kernel, by_noise), None)
+    def _model(self, problem: Problem) -> GaussianModel:
+        return GaussianModel(problem.y, 0.0 if problem.added is None else problem.added, self.noise_variance)
 
-        extra = [log(self.noise_variance)] if self.learn_noise else []
-        bounds = np.vstack([start.bounds, LOG_NOISE_BOX[: len(extra)]])
-        return maximise(
-            objective,
-            np.append(start.theta, extra),
-            bounds,
-            carry=None,
-            max_iter=self.max_iter,
-            tol=self.tol * problem.y.size,
-            callback=problem.callback,
-        )
+    def _loop(self, problem: Problem) -> Alternation[None]:
+        return Alternation(self._model(problem), problem, LOG_NOISE_BOX[: int(self.learn_noise)])
 
-    def _unpack(self, kernel: Kernel, x: FloatArray) -> tuple[Kernel, float]:
-        size = kernel.theta.size
-        noise = exp(x[size]) if self.learn_noise else self.noise_variance
-        return kernel.with_theta(x[:size]), noise
-
-
-def gaussian_sites(target: FloatArray, noise: float, added: FloatArray) -> Sites:
-    """The sites of normal observations; a reading with infinite variance says nothing."""
-    precision = 1.0 / (noise + added)
-    log_scale = 0.5 * (np.log(np.where(precision > 0.0, precision, 2.0 * np.pi)) - LOG_2PI)
-    return Sites(target, precision, log_scale)
-
-
-def noise_gradient(sites: Sites, by_precision: FloatArray, noise: float) -> float:
-    """Derivative of the log evidence with respect to the log of the common noise variance."""
-    return -noise * float((sites.precision**2 * by_precision + 0.5 * sites.precision).sum())
+    def _starts(self, problem: Problem) -> list[Start[None]]:
+        extra = np.array([log(self.noise_variance)] * self.learn_noise)
+        return [Start(kernel, extra, None) for kernel in kernel_starts(problem, self.n_starts)]

@@ -31,4 +31,5 @@ class Oracle:
         """Fit one output."""
         common = Gaussian(self.noise_variance, self.learn_noise, self.n_starts, self.max_iter, self.tol)
         y = problem.y - np.where(self.outlier_mask, self.outlier_mean, 0.0)
-        return common.fit(replace(problem, y=y), np.where(self.outlier_mask, self.outlier_variance, 0.0))
+        added = np.where(self.outlier_mask, self.outlier_variance, 0.0)
+        return common.fit(replace(problem, y=y, added=added))

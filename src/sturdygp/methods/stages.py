@@ -24,7 +24,7 @@ FEWER, FEWEST = 4, 100
 # A stage of so few readings needs no inducing inputs.
 EXACT_ROWS = 1000
 # Precision to which a sample is fitted, relative to that asked for all: it only leads the way.
-COARSER = 10.0
+COARSER = 3.0
 
 
 def sampled(problem: Problem, rows: int) -> Problem:
@@ -35,7 +35,8 @@ def sampled(problem: Problem, rows: int) -> Problem:
     order = np.lexsort((y, *X.T))
     chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
     inducing = problem.inducing if rows > EXACT_ROWS else None
-    return replace(problem, X=X[chosen], y=y[chosen], callback=None, inducing=inducing)
+    added = None if problem.added is None else problem.added[chosen]
+    return replace(problem, X=X[chosen], y=y[chosen], added=added, callback=None, inducing=inducing)
 
 
 def climb_by_stages(

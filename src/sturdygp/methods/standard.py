@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.gaussian import Gaussian
 
@@ -23,4 +21,4 @@ class Standard:
     def fit(self, problem: Problem) -> Fit:
         """Fit one output."""
         common = Gaussian(self.noise_variance, self.learn_noise, self.n_starts, self.max_iter, self.tol)
-        return common.fit(problem, np.zeros_like(problem.y))
+        return common.fit(problem)
