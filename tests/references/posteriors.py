@@ -25,9 +25,9 @@ def variational_and_exact(
     latent = Multipliers.all_nominal(p.y.size, INITIAL_RATE, prior)
     for _ in range(E_STEPS):
         latent = loop.evaluate(p.kernel, extra, Trail(latent)).carry.latent
-    posterior = condition(p.kernel, p.X, model.sites(extra, latent))
+    posterior = condition(p.kernel, p.inputs, model.sites(extra, latent))
     draws = gibbs.sample(
-        p.kernel(p.X),
+        p.kernel(p.inputs),
         p.y,
         m=posterior.mean,
         noise=noise,

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypeAlias, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,12 +18,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
+from sturdygp.estimators.distributed import DaskRows, head, is_dask, predict_blocks
 from sturdygp.estimators.inducing import Inducing, inducing_inputs
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
+from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Fit, Method, Problem, Verdict, default_kernel
 from sturdygp.optimise import Status
+
+Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
 BLAS = ThreadpoolController()
 # Below this many rows a second BLAS thread brings little, and costs much if the other core is busy.
@@ -81,7 +85,8 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Inputs: finite numbers.
+            Inputs: finite numbers. The rows of a Dask array or DataFrame stay where they are; they need
+            ``inducing``.
         y : array-like of shape (n,) or (n, d_y)
             Targets. NaN marks a missing entry, which only its own output ignores.
 
@@ -92,11 +97,11 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         method = self._method()
         return self._fit(X, y, lambda _: method)
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, method_for: Callable[[OutputData], Method]) -> Self:
+    def _fit(self, X: Any, y: Any, method_for: Callable[[OutputData], Method]) -> Self:
         """Fit each output with the method that its data ask for."""
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
-        inputs = np.asarray(validate_data(self, X, dtype=np.float64))
-        targets = check_targets(y, inputs)
+        inputs = self._check_inputs(X)
+        targets = check_targets(y.compute() if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=columns.shape[1])
         with BLAS.limit(limits=self._blas_threads(len(inputs), columns.shape[1])):
@@ -107,6 +112,13 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._store(single=targets.ndim == 1)
         return self
 
+    def _check_inputs(self, X: Any) -> Inputs:
+        """An array, or rows that stay where Dask has them."""
+        if not is_dask(X):
+            return np.asarray(validate_data(self, X, dtype=np.float64))
+        validate_data(self, head(X), dtype=np.float64)
+        return DaskRows.of(X)
+
     def _blas_threads(self, n: int, n_outputs: int) -> int | None:
         """One where outputs run side by side, or matrices are too small to share; else as the user set it."""
         side_by_side = self.n_jobs not in (None, 1) and n_outputs > 1
@@ -115,7 +127,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _fit_output(
         self,
         method_for: Callable[[OutputData], Method],
-        X: FloatArray,
+        X: Inputs,
         y: FloatArray,
         index: int,
         seed: int,
@@ -124,7 +136,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not observed.any():
             raise ValueError(f"output {index} of y has no observed entry; drop it")
         data = OutputData(index, observed, Scaling.of(y[observed], self.scale_targets))
-        rows, scaling = X[observed], data.scaling
+        rows, scaling = X.where(observed) if isinstance(X, Rows) else X[observed], data.scaling
         kernel = (
             default_kernel(rows) if self.kernel is None else as_kernel(self.kernel).scaled(scaling.scale**-2)
         )
@@ -171,13 +183,13 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return_std: bool = False,
         return_cov: bool = False,
         include_noise: bool = False,
-    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+    ) -> Predicted:
         """Predict the function, or nominal readings of it.
 
         Parameters
         ----------
         X : array-like of shape (m, d)
-            Inputs.
+            Inputs. A Dask array or DataFrame leads to Dask arrays.
         return_std : bool
             Also return the standard deviation, of the shape of the mean.
         return_cov : bool
@@ -192,6 +204,8 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
+        if is_dask(X):
+            return self._predict_dask(X, return_std, return_cov, include_noise)
         X = self._check_predict(X)
         if not (return_std or return_cov):
             return self._stack(
@@ -202,6 +216,14 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if return_std:
             return mean, self._stack([np.sqrt(p.variance) for p in predicted])
         return mean, self._stack([o.covariance(X, include_noise=include_noise) for o in self._outputs])
+
+    def _predict_dask(self, X: Any, return_std: bool, return_cov: bool, include_noise: bool) -> Predicted:
+        """Dask arrays, computed when they are asked for."""
+        if return_cov:
+            raise ValueError("the covariance between all rows of a Dask collection is too large; ask for std")
+        self._check_predict(head(X))
+        found: Predicted = predict_blocks(self, X, return_std=return_std, include_noise=include_noise)
+        return found
 
     def sample_y(
         self,

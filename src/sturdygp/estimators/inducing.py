@@ -11,6 +11,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.estimators.validation import check_positive
 from sturdygp.gp.inducing import chosen_inputs
 from sturdygp.gp.posterior import check_inputs
+from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LONGER, lengthened
 
@@ -20,14 +21,17 @@ Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
 EXACT_ROWS, AUTO_COUNT = 3000, 500
 
 
-def inducing_inputs(inducing: Inducing, kernel: Kernel, X: FloatArray) -> FloatArray | None:
+def inducing_inputs(inducing: Inducing, kernel: Kernel, X: Inputs) -> FloatArray | None:
     """The inputs through which the process is seen; None for the exact process."""
     if inducing is None:
+        if isinstance(X, Rows):
+            raise ValueError('Dask inputs need inducing points: set inducing="auto" or to their number')
         return None
     if isinstance(inducing, str):
         if inducing != "auto":
             raise ValueError(f'inducing must be None, "auto", a number or an array, got {inducing!r}')
-        return None if len(X) <= EXACT_ROWS else automatic_inputs(kernel, X, AUTO_COUNT)
+        exact = len(X) <= EXACT_ROWS and not isinstance(X, Rows)
+        return None if exact else automatic_inputs(kernel, X, AUTO_COUNT)
     if np.ndim(inducing) == 0:
         check_positive("inducing", inducing, integer=True)
         return automatic_inputs(kernel, X, int(np.asarray(inducing)))
@@ -37,6 +41,6 @@ def inducing_inputs(inducing: Inducing, kernel: Kernel, X: FloatArray) -> FloatA
     return Z
 
 
-def automatic_inputs(kernel: Kernel, X: FloatArray, count: int) -> FloatArray:
+def automatic_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
     """Chosen with longer length scales: at those of the start all inputs look equally far apart."""
     return chosen_inputs(lengthened(kernel, LONGER), X, count)

@@ -7,9 +7,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.rows import Inputs
 
 
-def check_targets(y: ArrayLike, X: FloatArray) -> FloatArray:
+def check_targets(y: ArrayLike, X: Inputs) -> FloatArray:
     """Targets as floats with one or two dimensions; NaN is a missing entry, infinity an error."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")

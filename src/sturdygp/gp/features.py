@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel, Linearised
 from sturdygp.linalg import Cholesky, cholesky, diagonal, jittered_cholesky
 
@@ -41,13 +41,14 @@ class Features:
     def chunk(self, X: FloatArray, rows: slice) -> Chunk:
         """Some of the rows of ``X``, with the derivative of the kernel."""
         linear = self.kernel.linearise(X[rows], self.Z)
-        return Chunk(rows, X[rows], linear, self.whiten.half_solve(linear.value.T))
+        return Chunk(self, rows, X[rows], linear, self.whiten.half_solve(linear.value.T))
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """Some rows: inputs, kernel with the inducing inputs, and features in columns."""
 
+    features: Features
     rows: slice
     X: FloatArray
     linear: Linearised
@@ -73,8 +74,9 @@ class Sums:
         return Sums(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
 
-def sums(phi: FloatArray, target: FloatArray, precision: FloatArray) -> Sums:
-    """Of one chunk, given its features in columns."""
+def sums(chunk: Chunk, target: FloatArray, precision: FloatArray) -> Sums:
+    """Of one chunk, given its targets less a centre and its precisions."""
+    phi = chunk.phi
     weighted = phi * precision
     return Sums(
         gram=weighted @ phi.T,
@@ -87,8 +89,7 @@ def sums(phi: FloatArray, target: FloatArray, precision: FloatArray) -> Sums:
 
 def added(parts: Iterable[Sums]) -> Sums:
     """All chunks together."""
-    first, *others = parts
-    return sum(others, start=first)
+    return reduce(Sums.__add__, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +128,28 @@ class Local:
     bound: float
     kernel: FloatArray
 
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """Chunks one after the other."""
+        found = list(parts)
+        return cls(
+            Marginals.joined(part.marginals for part in found),
+            sum(part.bound for part in found),
+            np.asarray(np.sum([part.kernel for part in found], axis=0)),
+        )
 
-def local(features: Features, solution: Solution, chunk: Chunk, sites: Sites) -> Local:
+
+def local(
+    solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, log_scale: FloatArray
+) -> Local:
     """One chunk and its sites."""
-    kernel, phi = features.kernel, chunk.phi
+    features, phi = chunk.features, chunk.phi
+    kernel = features.kernel
     half = solution.factor.half_solve(phi)
     left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
     mean = solution.mean + solution.weights @ phi
-    error, precision = sites.target - mean, sites.precision
-    bound = float(sites.log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
+    error = target - mean
+    bound = float(log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
     by_phi = np.outer(solution.weights, precision * error)
     by_phi += precision * (phi - solution.factor.other_half_solve(half))
     by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import pivoted_cholesky
 
@@ -14,16 +15,16 @@ ROWS_TO_CHOOSE_FROM = 20
 REPETITION = 1e-9
 
 
-def chosen_inputs(kernel: Kernel, X: FloatArray, count: int) -> FloatArray:
+def chosen_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
     """At most ``count`` rows of ``X``, each where the others tell least of the function.
 
     That is the greedy choice by conditional variance of Burt, Rasmussen and van der Wilk (2020). Of many
-    rows, a sample is considered: the same one in whichever order they come.
+    rows, a sample is considered: the same one in whichever order they come, if they are an array.
     """
-    candidates = X[np.lexsort(X.T)]
-    most = ROWS_TO_CHOOSE_FROM * count
-    if len(X) > most:
-        candidates = candidates[np.random.default_rng(0).choice(len(X), most, replace=False)]
+    most = min(len(X), ROWS_TO_CHOOSE_FROM * count)
+    chosen = np.random.default_rng(0).choice(len(X), most, replace=False)
+    candidates = X[chosen if isinstance(X, Rows) else np.lexsort(X.T)[chosen]]
+    candidates = candidates[np.lexsort(candidates.T)]
     _, pivots = pivoted_cholesky(
         kernel.diag(candidates),
         lambda row: kernel(candidates, candidates[row : row + 1])[:, 0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -26,6 +26,14 @@ class Marginals:
 
     mean: FloatArray
     variance: FloatArray
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """Those of some rows after those of others."""
+        found = list(parts)
+        return cls(
+            np.concatenate([part.mean for part in found]), np.concatenate([part.variance for part in found])
+        )
 
 
 @dataclass(frozen=True, eq=False)

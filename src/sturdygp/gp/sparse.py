@@ -5,10 +5,10 @@ The seam's side of it; the mathematics, chunk by chunk, is in :mod:`sturdygp.gp.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Self
+from functools import cached_property, partial
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -25,9 +25,12 @@ from sturdygp.gp.posterior import (
     check_test_inputs,
     chunks,
 )
+from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import conjugate_gradients, diagonal
+
+T = TypeVar("T")
 
 # Entries of the features that are kept between uses (256 MB, and as much for the kernel).
 KEPT_ENTRIES = 1 << 25
@@ -38,66 +41,77 @@ class SparsePrior(Prior):
     """A Gaussian process at the rows of ``X``, seen through inducing inputs."""
 
     features: Features
-    X: FloatArray
+    X: Inputs
 
     @classmethod
-    def at(cls, kernel: Kernel, X: FloatArray, Z: FloatArray) -> Self:
+    def at(cls, kernel: Kernel, X: Inputs, Z: FloatArray) -> Self:
         """Factorise the kernel between the inducing inputs."""
-        return cls(Features.at(kernel, check_inputs(Z, "inducing inputs")), check_inputs(X))
+        inputs = X if isinstance(X, Rows) else check_inputs(X)
+        return cls(Features.at(kernel, check_inputs(Z, "inducing inputs")), inputs)
 
     @property
     def variance(self) -> FloatArray:
         """Prior variance of the function at each row."""
-        return self.features.kernel.diag(self.X)
-
-    def chunks(self) -> Iterable[Chunk]:
-        """All rows; kept, if they are few enough, so that they are computed once."""
-        return self._made if self._few else self._made_anew()
-
-    @property
-    def _few(self) -> bool:
-        return len(self.X) * len(self.features.Z) <= KEPT_ENTRIES
-
-    @cached_property
-    def _made(self) -> list[Chunk]:
-        return list(self._made_anew())
-
-    def _made_anew(self) -> Iterator[Chunk]:
-        pieces = chunks(len(self.X), len(self.features.Z))
-        return (self.features.chunk(self.X, rows) for rows in pieces)
+        return gather(self.X, self.features.kernel.diag, joined)
 
     def condition(self, sites: Sites, mean: float | None = None) -> SparsePosterior:
         """Condition on sites; the mean maximises the bound unless it is given."""
         sites.check_rows(len(self.X))
-        centre, precision = sites.centre, sites.precision
-        target = sites.target - centre
-        parts = (sums(each.phi, target[each.rows], precision[each.rows]) for each in self.chunks())
-        solution = Solution.of(added(parts), centre, mean)
+        centre = sites.centre
+        everything = self.gather(sums, added, sites.target - centre, sites.precision)
+        solution = Solution.of(everything, centre, mean)
         return SparsePosterior(self.features.kernel, sites, solution.mean, self.features, solution, self)
 
+    def gather(self, work: Work[T], merge: Merge[T], *by_row: FloatArray) -> T:
+        """Work on each chunk of rows with its part of the arrays, and join the results."""
+        if isinstance(self.X, Rows):
+            # What a block needs of the process is small: its kernel and the inducing inputs.
+            at_block = partial(gather_block, work, merge, self.features.kernel, self.features.Z)
+            return self.X.gather(at_block, merge, *by_row)
+        made = self._kept if self.few else self._made()
+        return merge(work(chunk, *(values[chunk.rows] for values in by_row)) for chunk in made)
+
+    @property
+    def few(self) -> bool:
+        """Whether all features may stay in memory, so that they are computed once."""
+        here = not isinstance(self.X, Rows)
+        return here and len(self.X) * len(self.features.Z) <= KEPT_ENTRIES
+
+    @cached_property
+    def _kept(self) -> list[Chunk]:
+        return list(self._made())
+
+    def _made(self) -> Iterator[Chunk]:
+        if isinstance(self.X, Rows):
+            raise TypeError("rows that are elsewhere are worked on there")
+        X = self.X
+        return (self.features.chunk(X, rows) for rows in chunks(len(X), len(self.features.Z)))
+
     def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
-        """Conjugate gradients for the weights, if the features are kept."""
+        """By conjugate gradients if features are kept; otherwise two looks at all rows, and only once."""
         if not isinstance(near, SparsePosterior):
             raise TypeError(f"a sparse process is anticipated from a sparse posterior, got {type(near)}")
-        if not self._few:
-            return None
-
-        def mean(weights: FloatArray) -> FloatArray:
-            return np.concatenate([weights @ chunk.phi for chunk in self.chunks()])
+        if not self.few:
+            return None if guess is not None else self._anticipate_once(sites, near)
 
         def gathered(values: FloatArray) -> FloatArray:
-            weighted = sites.precision * values
-            parts = [chunk.phi @ weighted[chunk.rows] for chunk in self.chunks()]
-            return np.asarray(np.sum(parts, axis=0))
+            return self.gather(lambda chunk, part: chunk.phi @ part, total, sites.precision * values)
 
         weights = conjugate_gradients(
-            lambda v: v + gathered(mean(v)),
+            lambda v: v + gathered(self._weighted_features(v)),
             gathered(sites.target - near.mean),
             near.solution.weights if guess is None else guess,
             near.solution.factor.solve,
             CG_STEPS,
         )
-        return Anticipated(near.mean + mean(weights), weights)
+        return Anticipated(near.mean + self._weighted_features(weights), weights)
+
+    def _anticipate_once(self, sites: Sites, near: SparsePosterior) -> Anticipated:
+        weights = self.condition(sites, near.mean).solution.weights
+        return Anticipated(near.mean + self._weighted_features(weights), weights)
+
+    def _weighted_features(self, weights: FloatArray) -> FloatArray:
+        return self.gather(partial(weighted_features, weights), joined)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +144,7 @@ class SparsePosterior(Posterior):
         """A lower bound on the log evidence of the exact process."""
         solution = self.solution
         penalty = solution.factor.log_det + float(solution.weights @ solution.weights)
-        return sum(part.bound for part in self._parts) - 0.5 * penalty
+        return self._local.bound - 0.5 * penalty
 
     def gradient(self) -> EvidenceGradient:
         """Derivatives of the bound."""
@@ -138,7 +152,7 @@ class SparsePosterior(Posterior):
         pull = self.sites.precision * (self.sites.target - m.mean)
         inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing())
         return EvidenceGradient(
-            kernel=inducing + np.sum([part.kernel for part in self._parts], axis=0),
+            kernel=inducing + self._local.kernel,
             mean=float(pull.sum()),
             target=-pull,
             precision=-0.5 * ((self.sites.target - m.mean) ** 2 + m.variance),
@@ -146,7 +160,7 @@ class SparsePosterior(Posterior):
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
-        return self._marginals
+        return self._local.marginals
 
     def leave_one_out(self, share: float = 1.0) -> Marginals:
         """The same without the site at that input, or without a share of it; kernel and mean stay."""
@@ -167,7 +181,7 @@ class SparsePosterior(Posterior):
         """Posterior mean and variance of the function at the rows of ``Z``."""
         Z = self._check(Z)
         pieces = chunks(len(Z), len(self.features.Z))
-        return joined(self._predict(Z[rows]) for rows in pieces)
+        return Marginals.joined(self._predict(Z[rows]) for rows in pieces)
 
     def covariance(self, Z: FloatArray) -> FloatArray:
         """Posterior covariance of the function between the rows of ``Z``."""
@@ -181,16 +195,12 @@ class SparsePosterior(Posterior):
         return replace(self, prior=replace(self.prior))
 
     @cached_property
-    def _parts(self) -> list[Local]:
-        """Every chunk."""
-        return [
-            local(self.features, self.solution, chunk, self.sites[chunk.rows])
-            for chunk in self.prior.chunks()
-        ]
-
-    @cached_property
-    def _marginals(self) -> Marginals:
-        return joined(part.marginals for part in self._parts)
+    def _local(self) -> Local:
+        """What needs another look at all rows."""
+        sites = self.sites
+        return self.prior.gather(
+            partial(local, self.solution), Local.joined, sites.target, sites.precision, sites.log_scale
+        )
 
     def _by_inducing(self) -> FloatArray:
         """Derivative by the kernel between the inducing inputs.
@@ -213,9 +223,13 @@ class SparsePosterior(Posterior):
         return check_test_inputs(Z, self.features.Z.shape[1])
 
 
-def joined(parts: Iterable[Marginals]) -> Marginals:
-    """Chunks one after the other."""
-    found = list(parts)
-    return Marginals(
-        np.concatenate([part.mean for part in found]), np.concatenate([part.variance for part in found])
-    )
+def weighted_features(weights: FloatArray, chunk: Chunk) -> FloatArray:
+    """The function less its mean, at each row of a chunk."""
+    return weights @ chunk.phi
+
+
+def gather_block(
+    work: Work[T], merge: Merge[T], kernel: Kernel, Z: FloatArray, X: FloatArray, *by_row: FloatArray
+) -> T:
+    """The part of a block, where it is."""
+    return SparsePrior.at(kernel, X, Z).gather(work, merge, *by_row)

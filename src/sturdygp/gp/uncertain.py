@@ -16,6 +16,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import EvidenceGradient, Marginals, MeanFunction, Posterior, Prior
+from sturdygp.gp.rows import Inputs, gather, joined
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 
@@ -31,13 +32,13 @@ class UncertainPosterior(Posterior):
     kernel: Kernel
     sites: Sites
     mean: float
-    X: FloatArray
+    X: Inputs
     best: Posterior
     moved: tuple[MeanFunction, ...]
 
     @classmethod
     def around(
-        cls, best: Posterior, X: FloatArray, prior_at: Callable[[Kernel], Prior], covariance: FloatArray
+        cls, best: Posterior, X: Inputs, prior_at: Callable[[Kernel], Prior], covariance: FloatArray
     ) -> Self:
         """For a covariance of the kernel's logarithmic parameters; it costs a factorisation for each."""
         kernel, sites = best.kernel, best.sites
@@ -91,9 +92,12 @@ class UncertainPosterior(Posterior):
         """The same posterior without what only fitting needs; small enough to keep and to pickle."""
         return type(self)(self.kernel, self.sites, self.mean, self.X, self.best.compact(), self.moved)
 
-    def _widened(self, marginals: Marginals, Z: FloatArray) -> Marginals:
+    def _widened(self, marginals: Marginals, Z: Inputs) -> Marginals:
+        return Marginals(marginals.mean, marginals.variance + gather(Z, self._squared_moves, joined))
+
+    def _squared_moves(self, Z: FloatArray) -> FloatArray:
         moves = self._moves(Z, self.best.predict_mean(Z))
-        return Marginals(marginals.mean, marginals.variance + (moves**2).sum(axis=0))
+        return np.asarray((moves**2).sum(axis=0))
 
     def _moves(self, Z: FloatArray, mean: FloatArray) -> FloatArray:
         """How far the mean moves in each principal direction, one in a row."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
+from sturdygp.gp.rows import gather
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LONGER, Problem, lengthened
@@ -141,7 +142,8 @@ class Alternation(Generic[L]):
         start, posterior = resume(kernel, found), found.carry.posterior
         if posterior is None:
             raise RuntimeError("a climb that did not fail has no posterior")
-        latent = self.model.update(start.extra, start.latent, posterior.predict(self.problem.X))
+        there = gather(self.problem.X, posterior.predict, Marginals.joined)
+        latent = self.model.update(start.extra, start.latent, there)
         more = len(self.problem.X) / len(posterior.sites)
         return replace(
             start, latent=latent, curvature=None if start.curvature is None else more * start.curvature

@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior, Prior
+from sturdygp.gp.rows import Inputs, Rows, Spread
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential
@@ -43,13 +44,18 @@ class Problem:
     variance of each reading.
     """
 
-    X: FloatArray
+    X: Inputs
     y: FloatArray
     kernel: Kernel
     rng: np.random.Generator
     callback: Callback | None = None
     inducing: FloatArray | None = None
     added: FloatArray | None = None
+
+    @property
+    def inputs(self) -> FloatArray:
+        """``X`` as an array, which an exact process needs."""
+        return in_memory(self.X)
 
     @property
     def work(self) -> float:
@@ -65,7 +71,7 @@ class Problem:
     def prior(self, kernel: Kernel) -> Prior:
         """The process with this kernel, ready to be conditioned on sites."""
         if self.inducing is None:
-            return ExactPrior.at(kernel, self.X)
+            return ExactPrior.at(kernel, self.inputs)
         return SparsePrior.at(kernel, self.X, self.inducing)
 
 
@@ -123,17 +129,24 @@ class Method(Protocol):
         """Fit one output."""
 
 
-def median_distance(X: FloatArray) -> float:
+def in_memory(X: Inputs) -> FloatArray:
+    """Rows as an array; refused where they are elsewhere."""
+    if isinstance(X, Rows):
+        raise ValueError("rows that are not in memory need inducing inputs; set inducing to a number")
+    return X
+
+
+def median_distance(X: Inputs) -> float:
     """Median Euclidean distance between rows, or 1 if all rows are the same."""
-    rows = X if len(X) <= DISTANCE_ROWS else X[np.linspace(0, len(X) - 1, DISTANCE_ROWS).astype(int)]
-    distances = pdist(rows)
+    few = min(len(X), DISTANCE_ROWS)
+    distances = pdist(X[np.linspace(0, len(X) - 1, few).astype(int)])
     positive = distances[distances > 0.0]
     return float(np.median(distances)) or float(np.median(positive)) if positive.size else 1.0
 
 
-def default_kernel(X: FloatArray) -> SquaredExponential:
+def default_kernel(X: Inputs) -> SquaredExponential:
     """The paper's kernel and start, in a box that follows the inputs."""
-    spread = np.ptp(X, axis=0)
+    spread = Spread.of(X).range
     spread[spread == 0.0] = 1.0
     box = spread[:, None] * np.array(LENGTH_SCALE_BOX)
     start = np.clip(START_LENGTH_SCALE * median_distance(X), box[:, 0], box[:, 1])

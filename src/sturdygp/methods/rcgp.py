@@ -114,7 +114,7 @@ class Rcgp:
         self, problem: Problem, optimum: Optimum[None], weighting: Weighting
     ) -> tuple[ExactPosterior, float]:
         kernel, noise = problem.kernel.with_theta(optimum.x[:-1]), exp(optimum.x[-1])
-        return condition(kernel, problem.X, weighting.sites(noise), weighting.mean), noise
+        return condition(kernel, problem.inputs, weighting.sites(noise), weighting.mean), noise
 
     def _climb(
         self, problem: Problem, start: Kernel, weighting: Weighting, log_noise: float | None = None
@@ -136,7 +136,7 @@ class Rcgp:
         self, problem: Problem, kernel: Kernel, noise: float, weighting: Weighting
     ) -> Evaluation[None]:
         """The sum of log predictive densities, and its gradient by kernel and log noise."""
-        posterior = condition(kernel, problem.X, weighting.sites(noise), weighting.mean)
+        posterior = condition(kernel, problem.inputs, weighting.sites(noise), weighting.mean)
         loo = posterior.leave_one_out()
         spread = loo.variance + noise
         error = problem.y - loo.mean

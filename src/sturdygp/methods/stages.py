@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from sturdygp.gp.rows import Rows
 from sturdygp.methods.alternating import Alternation, Start, Trail
 from sturdygp.methods.base import Problem
 from sturdygp.optimise import Optimum, Status
@@ -32,7 +33,8 @@ def sampled(problem: Problem, rows: int) -> Problem:
     X, y = problem.X, problem.y
     if y.size <= rows:
         return problem
-    order = np.lexsort((y, *X.T))
+    # Equal readings are told apart by their inputs, where these are at hand.
+    order = np.lexsort((y,) if isinstance(X, Rows) else (*X.T, y))
     chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
     inducing = problem.inducing if rows > EXACT_ROWS else None
     added = None if problem.added is None else problem.added[chosen]

@@ -14,13 +14,14 @@ from math import ceil, sqrt
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.rows import Inputs, Spread
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume
-from sturdygp.methods.base import LONGER, Callback, Problem, lengthened
+from sturdygp.methods.base import LONGER, Callback, Problem, in_memory, lengthened
 from sturdygp.methods.stages import sampled
 from sturdygp.optimise import Optimum, Status
 
@@ -49,7 +50,7 @@ class Candidate:
     """A climb in one variant of the model, and what its last part gained."""
 
     model: AdaptiveModel
-    X: FloatArray
+    X: Inputs
     optimum: Optimum[Trail[Branches]]
     gained: float
 
@@ -67,7 +68,7 @@ class Candidate:
         posterior = self.optimum.carry.posterior
         if posterior is None:
             return False
-        return clustering(posterior.kernel(self.X), self.nominal) > TOGETHER
+        return clustering(posterior.kernel(in_memory(self.X)), self.nominal) > TOGETHER
 
     @property
     def prospect(self) -> float:
@@ -128,7 +129,7 @@ class Search:
     def _guesses(self, levels: list[Level]) -> list[Guess]:
         """From every level, in every shape and with every length."""
         kernels = [lengthened(self.problem.kernel, length) for length in LENGTHS]
-        screenings = [Screening.of(kernel, self.problem.X) for kernel in kernels]
+        screenings = [Screening.of(kernel, self.problem.inputs) for kernel in kernels]
         models = [self._model(shape) for shape in SHAPES]
         return [guess for model in models for guess in screened(model, screenings, levels, self.noise_share)]
 
@@ -184,12 +185,12 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     return kept if any(c.climbing for c in kept) else kept[:1]
 
 
-def length_scale_prior(kernel: Kernel, X: FloatArray) -> ThetaPrior:
+def length_scale_prior(kernel: Kernel, X: Inputs) -> ThetaPrior:
     """A length scale of its own for an input is about as long as that input is spread.
 
     In many dimensions it is longer, as distances are.
     """
-    spread = X.std(axis=0)
+    spread = Spread.of(X).std
     typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
     mean, precision = np.zeros(kernel.theta.size), np.zeros(kernel.theta.size)
     for index, name in enumerate(kernel.parameter_names):

@@ -84,7 +84,7 @@ class Asor:
     def _fit_gem(self, problem: Problem) -> Fit:
         problem.require_exact('solver="gem", the paper\'s,', 'use solver="collapsed" with inducing inputs')
         model = AsorModel(problem.y, self.prior)
-        state = initial_state(model, problem.X, problem.kernel, self.noise_variance, INITIAL_RATE)
+        state = initial_state(model, problem.inputs, problem.kernel, self.noise_variance, INITIAL_RATE)
         trace: list[float] = []
         previous, status = inf, Status.MAX_ITER
         for iteration, current in zip(range(1, self.max_iter + 1), iterate(state), strict=False):

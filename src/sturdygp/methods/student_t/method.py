@@ -148,7 +148,7 @@ class StudentT:
 
         def run(x: FloatArray, start: FloatArray) -> LaplaceFit:
             likelihood = self._likelihood(x[size:-1], first.likelihood, learn=learn)
-            prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.X)
+            prior = ExactPrior.at(problem.kernel.with_theta(x[:size]), problem.inputs)
             return approximate(prior, problem.y, likelihood, float(x[-1]), start)
 
         def objective(x: FloatArray, start: FloatArray) -> Evaluation[FloatArray]:

@@ -1,0 +1,164 @@
+"""Dask arrays and DataFrames as inputs: the rows stay where they are, and work goes to them.
+
+An evaluation sends the kernel, the inducing inputs and the sites of its rows to each block, and gets back
+sums that do not grow with the rows, and the posterior at its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.rows import Merge, Rows, T, Work
+
+# Results that are joined at a time, on the workers.
+FAN_IN = 8
+
+
+def is_dask(X: object) -> bool:
+    """Whether this is a Dask collection; Dask itself need not be installed."""
+    return hasattr(X, "__dask_graph__")
+
+
+def head(X: Any) -> Any:
+    """The first row, to check columns by."""
+    return X.head(1, npartitions=-1) if hasattr(X, "head") else X[:1].compute()
+
+
+def as_array(X: Any) -> Any:
+    """A Dask array of floats whose blocks hold whole rows, in known numbers."""
+    array = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
+    if array.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {array.ndim}; use X[:, None] for one input")
+    if np.isnan(array.shape[0]):
+        array = array.compute_chunk_sizes()
+    return array.astype(np.float64).rechunk({1: -1})
+
+
+def on_cluster() -> bool:
+    """Whether Dask's distributed scheduler is in use, whose workers keep data in memory."""
+    try:
+        from distributed import default_client  # noqa: PLC0415
+    except ImportError:
+        return False
+    try:
+        default_client()
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows(Rows):
+    """Blocks as delayed values, and the number of rows in each."""
+
+    blocks: Sequence[Any]
+    lengths: NDArray[np.intp]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, X: Any) -> DaskRows:
+        """Blocks are kept by the workers of a cluster; elsewhere they are read anew for every look."""
+        from dask.base import persist  # noqa: PLC0415
+
+        array = as_array(X)
+        blocks = array.to_delayed().ravel().tolist()
+        if on_cluster():
+            blocks = persist(*blocks)
+        rows = cls(blocks, np.array(array.chunks[0]), array.shape)
+        if not rows.gather(all_finite, all):
+            raise ValueError(
+                "X contains NaN or infinity; drop or impute those rows (only targets may be missing)"
+            )
+        return rows
+
+    def gather(self, work: Work[T], merge: Merge[T], *by_row: FloatArray) -> T:
+        """Work on each block with its part of the arrays, where the block is; then join the results."""
+        from dask.delayed import delayed  # noqa: PLC0415
+
+        # As data, the work travels once to each worker instead of once for each block.
+        shared = delayed(work, pure=False)
+        parts = [
+            delayed(call, pure=False)(shared, block, *(values[rows] for values in by_row))
+            for block, rows in zip(self.blocks, self._slices(), strict=True)
+        ]
+        joining = delayed(merge, pure=False)
+        while len(parts) > 1:
+            parts = [joining(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+        found: T = parts[0].compute()
+        return found
+
+    def __getitem__(self, rows: NDArray[Any]) -> FloatArray:
+        """Some rows, by number."""
+        from dask.base import compute  # noqa: PLC0415
+        from dask.delayed import delayed  # noqa: PLC0415
+
+        ends = np.cumsum(self.lengths)
+        block_of = np.searchsorted(ends, rows, side="right")
+        wanted = np.unique(block_of)
+        parts = [
+            delayed(np.take, pure=False)(
+                self.blocks[b], rows[block_of == b] - (ends[b] - self.lengths[b]), axis=0
+            )
+            for b in wanted
+        ]
+        found = np.empty((len(rows), self.shape[1]))
+        for b, part in zip(wanted, compute(*parts), strict=True):
+            found[block_of == b] = part
+        return found
+
+    def where(self, kept: BoolArray) -> DaskRows:
+        """Only some of the rows."""
+        from dask.delayed import delayed  # noqa: PLC0415
+
+        if kept.all():
+            return self
+        masks = [kept[rows] for rows in self._slices()]
+        blocks = [
+            delayed(np.compress, pure=False)(mask, block, axis=0)
+            for mask, block in zip(masks, self.blocks, strict=True)
+            if mask.any()
+        ]
+        lengths = np.array([int(mask.sum()) for mask in masks if mask.any()])
+        return DaskRows(blocks, lengths, (int(lengths.sum()), self.shape[1]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A model that is sent or saved does not take its training rows along."""
+        return {**self.__dict__, "blocks": ()}
+
+    def _slices(self) -> list[slice]:
+        ends = np.cumsum(self.lengths)
+        return [slice(end - length, end) for end, length in zip(ends, self.lengths, strict=True)]
+
+
+def call(work: Work[T], X: FloatArray, *by_row: FloatArray) -> T:
+    """Do the work."""
+    return work(X, *by_row)
+
+
+def all_finite(X: FloatArray) -> bool:
+    """Whether no entry is NaN or infinite."""
+    return bool(np.isfinite(X).all())
+
+
+def predict_blocks(model: Any, X: Any, *, return_std: bool, include_noise: bool) -> Any:
+    """Predictions of a fitted model as Dask arrays, block by block."""
+    import dask.array as da  # noqa: PLC0415
+    from dask.delayed import delayed  # noqa: PLC0415
+
+    array, shared = as_array(X), delayed(model, pure=False)
+    outputs = () if model._single else (len(model._outputs),)
+    means, stds = [], []
+    for block, length in zip(array.to_delayed().ravel(), array.chunks[0], strict=True):
+        found = shared.predict(block, return_std=return_std, include_noise=include_noise)
+        mean, std = (found[0], found[1]) if return_std else (found, None)
+        means.append(da.from_delayed(mean, (length, *outputs), np.float64))
+        if std is not None:
+            stds.append(da.from_delayed(std, (length, *outputs), np.float64))
+    mean = da.concatenate(means)
+    return (mean, da.concatenate(stds)) if return_std else mean

@@ -1,0 +1,106 @@
+"""Inputs of readings that may be too many for one array: what is asked of them, wherever they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sturdygp._typing import BoolArray, FloatArray
+
+T = TypeVar("T")
+
+# Work on the inputs of a block and on the same rows of other arrays; and how results of blocks are joined.
+Work: TypeAlias = Callable[..., T]
+Merge: TypeAlias = Callable[[Iterable[T]], T]
+
+
+class Rows(ABC):
+    """A table of inputs in blocks of rows, of which only what is asked for comes into memory."""
+
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return self.shape[0]
+
+    @abstractmethod
+    def gather(self, work: Work[T], merge: Merge[T], *by_row: FloatArray) -> T:
+        """Work on each block with its part of the arrays, where the block is; then join the results."""
+
+    @abstractmethod
+    def where(self, kept: BoolArray) -> Rows:
+        """Only some of the rows."""
+
+    @abstractmethod
+    def __getitem__(self, rows: NDArray[Any]) -> FloatArray:
+        """Some rows, by number."""
+
+
+Inputs: TypeAlias = FloatArray | Rows
+
+
+def gather(X: Inputs, work: Work[T], merge: Merge[T]) -> T:
+    """Work on all rows: at once if they are an array."""
+    return X.gather(work, merge) if isinstance(X, Rows) else work(X)
+
+
+def joined(parts: Iterable[FloatArray]) -> FloatArray:
+    """Blocks one below the other."""
+    return np.concatenate(list(parts))
+
+
+def total(parts: Iterable[FloatArray]) -> FloatArray:
+    """Blocks added up."""
+    return reduce(np.add, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Where the rows of a table lie, column by column."""
+
+    count: int
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+    scatter: FloatArray
+
+    @classmethod
+    def of(cls, X: Inputs) -> Self:
+        """All rows."""
+        return gather(X, cls._of_array, cls._of_parts)
+
+    @property
+    def range(self) -> FloatArray:
+        """Largest less smallest."""
+        return self.high - self.low
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviation."""
+        return np.sqrt(self.scatter / self.count)
+
+    @classmethod
+    def _of_array(cls, X: FloatArray) -> Self:
+        mean = X.mean(axis=0)
+        return cls(len(X), X.min(axis=0), X.max(axis=0), mean, ((X - mean) ** 2).sum(axis=0))
+
+    @classmethod
+    def _of_parts(cls, parts: Iterable[Self]) -> Self:
+        return reduce(cls._with, parts)
+
+    def _with(self, other: Self) -> Self:
+        count = self.count + other.count
+        apart = other.mean - self.mean
+        return type(self)(
+            count,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.mean + apart * other.count / count,
+            self.scatter + other.scatter + apart**2 * self.count * other.count / count,
+        )
