@@ -1,5 +1,6 @@
-"""Every Python block in README and docs runs."""
+"""Every Python block in README and docs runs, and tables are those of the stored results."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -16,3 +17,12 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     namespace: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_tables_are_those_of_the_results():
+    spec = importlib.util.spec_from_file_location("refresh_docs", ROOT / "benchmarks" / "refresh_docs.py")
+    refresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(refresh)
+    text = refresh.PAGE.read_text(encoding="utf-8")
+    assert len(refresh.TABLE.findall(text)) > 10
+    assert refresh.refreshed(text, refresh.printed()) == text
