@@ -185,7 +185,7 @@ class ExactPrior(Prior):
     def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated:
         """Conjugate gradients for ``alpha``, with the factor and the mean of the posterior that is near.
 
-        A few steps are enough to see which way the residuals go.
+        Too few steps leave errors in the gradient, which mislead the curvature that is learned from it.
         """
         if not isinstance(near, ExactPosterior):
             raise TypeError(f"an exact process is anticipated from an exact posterior, got {type(near)}")

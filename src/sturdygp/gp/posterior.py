@@ -17,7 +17,7 @@ from sturdygp.linalg import jittered_cholesky
 # Entries of the cross-covariance held at a time while predicting (32 MB).
 CHUNK_ENTRIES = 1 << 22
 # Steps of conjugate gradients when a posterior mean is anticipated.
-CG_STEPS = 3
+CG_STEPS = 8
 
 
 @dataclass(frozen=True, eq=False)
