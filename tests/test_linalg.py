@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sturdygp import lapack
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.linalg import (
     cholesky,
@@ -88,3 +89,38 @@ def test_pivoted_factor_stops_where_little_is_left():
     assert left.diagonal().max() <= 1e-6
     assert np.linalg.eigvalsh(left).min() > -1e-12
     assert pivoted_cholesky(K.diagonal(), column, 2, 1e-6)[0].shape == (80, 2)
+
+
+@pytest.mark.parametrize("n", [1, 5, lapack.SMALL, 300])
+def test_routines_without_the_lock_do_what_the_wrappers_do(n):
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(n, n + 3))
+    A = np.asfortranarray(A @ A.T + n * np.eye(n))
+    lower = A.copy(order="F")
+    assert lapack.factorise(lower) == 0
+    np.testing.assert_allclose(lower, np.linalg.cholesky(A), rtol=1e-10, atol=1e-10)
+    inverse = lower.copy(order="F")
+    assert lapack.invert(inverse) == 0
+    np.testing.assert_allclose(inverse, np.tril(np.linalg.inv(A)), atol=1e-10)
+    for transpose in (False, True):
+        factor, b = lower.T if transpose else lower, rng.normal(size=(n, 4))
+        left, right = np.asfortranarray(b), np.asfortranarray(b.T)
+        lapack.solve_triangular(lower, left, right=False, transpose=transpose)
+        lapack.solve_triangular(lower, right, right=True, transpose=transpose)
+        np.testing.assert_allclose(factor @ left, b, atol=1e-9)
+        np.testing.assert_allclose(right @ factor, b.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 300])
+def test_an_indefinite_matrix_is_noticed(n):
+    assert lapack.factorise(np.asfortranarray(np.diag(np.linspace(1.0, -1.0, n)))) > 0
+
+
+def test_routines_refuse_what_would_be_read_wrongly():
+    C = np.arange(12.0).reshape(3, 4)
+    with pytest.raises(ValueError, match="Fortran-ordered"):
+        lapack.solve_triangular(np.eye(3, order="F"), C, right=False, transpose=False)
+    with pytest.raises(ValueError, match="does not fit"):
+        lapack.solve_triangular(np.eye(3, order="F"), np.asfortranarray(C), right=True, transpose=False)
+    with pytest.raises(ValueError, match="square"):
+        lapack.factorise(np.asfortranarray(C))

@@ -1,4 +1,4 @@
-"""Factorisations and solves: the only module that calls LAPACK.
+"""Factorisations and solves: the only module that calls :mod:`sturdygp.lapack`.
 
 Everything a Gaussian process asks of its observations goes through
 ``R = (K + T^-1)^-1`` with ``T = diag(precision)``.  :func:`factorise_sites` prepares it
@@ -13,8 +13,9 @@ from math import isfinite, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
+from sturdygp import lapack
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 
@@ -53,27 +54,31 @@ class Cholesky:
 
     def inverse_triangle(self) -> FloatArray:
         """Lower triangle of the inverse, zeros above it: half the work, and half the memory traffic."""
-        inverse, info = lapack.dpotri(self.lower, lower=1)
-        if info:
+        inverse = self.lower.copy(order="F")
+        if lapack.invert(inverse):
             raise NotPositiveDefiniteError("the triangular factor is singular")
-        return np.asarray(inverse, dtype=np.float64)
+        return inverse
 
 
 def _triangular_solve(lower: FloatArray, b: FloatArray, *, transpose: bool) -> FloatArray:
     if b.ndim == 1:
         return blas.dtrsv(lower, b, lower=1, trans=int(transpose))
     if b.flags.c_contiguous:
-        # b' is Fortran-ordered for free: solve X L' = b' from the right instead of copying b.
-        return blas.dtrsm(1.0, lower, b.T, side=1, lower=1, trans_a=int(not transpose)).T
-    return blas.dtrsm(1.0, lower, b, lower=1, trans_a=int(transpose))
+        # b' is Fortran-ordered for free: solve X L' = b' from the right instead of changing its order.
+        solved = b.copy(order="C")
+        lapack.solve_triangular(lower, solved.T, right=True, transpose=not transpose)
+    else:
+        solved = b.copy(order="F")
+        lapack.solve_triangular(lower, solved, right=False, transpose=transpose)
+    return solved
 
 
 def cholesky(matrix: FloatArray, *, overwrite: bool = False) -> Cholesky:
     """Factorise a symmetric positive definite matrix, in place if it may be overwritten."""
     # A symmetric C-ordered matrix is its own Fortran-ordered transpose: LAPACK needs no copy.
     columns = matrix.T if matrix.flags.c_contiguous else matrix
-    lower, info = lapack.dpotrf(columns, lower=1, clean=1, overwrite_a=int(overwrite))
-    if info or not isfinite(lower[-1, -1]):
+    lower = columns if overwrite and columns.flags.f_contiguous else columns.copy(order="F")
+    if lapack.factorise(lower) or not isfinite(lower[-1, -1]):
         raise NotPositiveDefiniteError(
             f"a {matrix.shape[0]} x {matrix.shape[0]} matrix is not positive definite"
         )

@@ -1,0 +1,106 @@
+"""Cubic routines of LAPACK and BLAS that let other threads run meanwhile.
+
+SciPy's Python wrappers hold the interpreter's lock, so that outputs fitted in threads would wait for each
+other. The same routines, which SciPy offers to compiled code, do not need it: ctypes lets go of the lock,
+for a price that small matrices do not repay. All arrays are Fortran-ordered, and the last is overwritten.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas, cython_blas, cython_lapack, lapack
+
+from sturdygp._typing import FloatArray
+
+_signature_of = ctypes.pythonapi.PyCapsule_GetName
+_signature_of.restype, _signature_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_address_of = ctypes.pythonapi.PyCapsule_GetPointer
+_address_of.restype, _address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def _routine(module: ModuleType, name: str) -> tuple[Callable[..., None], type[Any]]:
+    """A routine whose arguments are all pointers, and the type of its integers."""
+    capsule = module.__pyx_capi__[name]
+    signature = _signature_of(capsule)
+    arguments = signature.count(b"*")
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(_address_of(capsule, signature))
+    return function, ctypes.c_int if b" int *" in signature else ctypes.c_int64
+
+
+_dpotrf, _Integer = _routine(cython_lapack, "dpotrf")
+_dpotri, _ = _routine(cython_lapack, "dpotri")
+_dlaset, _ = _routine(cython_lapack, "dlaset")
+_dtrsm, _ = _routine(cython_blas, "dtrsm")
+# Matrices of a lower order are left to SciPy's wrappers.
+SMALL = 250
+_ONE, _ZERO = ctypes.c_double(1.0), ctypes.c_double(0.0)
+
+
+def factorise(a: FloatArray) -> int:
+    """Lower Cholesky factor with zeros above it; not zero if the matrix is not positive definite."""
+    n, info = _Integer(_square(a)), _Integer(0)
+    if n.value < SMALL:
+        return int(lapack.dpotrf(a, lower=1, clean=1, overwrite_a=1)[1])
+    _dpotrf(b"L", _ref(n), _address(a), _ref(n), _ref(info))
+    rest, above = _Integer(n.value - 1), _address(a) + n.value * a.itemsize
+    _dlaset(b"U", _ref(rest), _ref(rest), _ref(_ZERO), _ref(_ZERO), above, _ref(n))
+    return int(info.value)
+
+
+def invert(a: FloatArray) -> int:
+    """Lower triangle of the inverse from a lower factor; not zero if that is singular."""
+    n, info = _Integer(_square(a)), _Integer(0)
+    if n.value < SMALL:
+        return int(lapack.dpotri(a, lower=1, overwrite_c=1)[1])
+    _dpotri(b"L", _ref(n), _address(a), _ref(n), _ref(info))
+    return int(info.value)
+
+
+def solve_triangular(lower: FloatArray, b: FloatArray, *, right: bool, transpose: bool) -> None:
+    """``L^-1 b`` or ``b L^-1``, with the factor as it is or transposed."""
+    if _square(lower) != b.shape[1 if right else 0]:
+        raise ValueError(f"a factor of {lower.shape} does not fit a matrix of {b.shape}")
+    if len(lower) < SMALL:
+        blas.dtrsm(1.0, lower, b, side=int(right), lower=1, trans_a=int(transpose), overwrite_b=1)
+        return
+    rows, columns, order = (_Integer(size) for size in (*_checked(b).shape, len(lower)))
+    _dtrsm(
+        b"R" if right else b"L",
+        b"L",
+        b"T" if transpose else b"N",
+        b"N",
+        _ref(rows),
+        _ref(columns),
+        _ref(_ONE),
+        _address(lower),
+        _ref(order),
+        _address(b),
+        _ref(rows),
+    )
+
+
+_ref = ctypes.byref
+
+
+def _address(a: FloatArray) -> int:
+    return int(a.ctypes.data)
+
+
+def _square(a: FloatArray) -> int:
+    """The order of a matrix."""
+    rows, columns = (int(size) for size in _checked(a).shape)
+    if rows != columns:
+        raise ValueError(f"a square matrix is needed, got {a.shape}")
+    return rows
+
+
+def _checked(a: FloatArray) -> FloatArray:
+    """What the routines would not notice: they would read and write elsewhere."""
+    if a.dtype != np.float64 or a.ndim != 2 or not a.flags.f_contiguous or not a.size:
+        raise ValueError(f"a Fortran-ordered matrix of doubles is needed, got {a.dtype} {a.shape}")
+    return a
