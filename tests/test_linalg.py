@@ -104,7 +104,7 @@ def test_routines_without_the_lock_do_what_the_wrappers_do(n):
     np.testing.assert_allclose(inverse, np.tril(np.linalg.inv(A)), atol=1e-10)
     for transpose in (False, True):
         factor, b = lower.T if transpose else lower, rng.normal(size=(n, 4))
-        left, right = np.asfortranarray(b), np.asfortranarray(b.T)
+        left, right = b.copy(order="F"), b.T.copy(order="F")
         lapack.solve_triangular(lower, left, right=False, transpose=transpose)
         lapack.solve_triangular(lower, right, right=True, transpose=transpose)
         np.testing.assert_allclose(factor @ left, b, atol=1e-9)

@@ -63,12 +63,12 @@ def invert(a: FloatArray) -> int:
 
 def solve_triangular(lower: FloatArray, b: FloatArray, *, right: bool, transpose: bool) -> None:
     """``L^-1 b`` or ``b L^-1``, with the factor as it is or transposed."""
-    if _square(lower) != b.shape[1 if right else 0]:
+    if _square(lower) != _checked(b).shape[1 if right else 0]:
         raise ValueError(f"a factor of {lower.shape} does not fit a matrix of {b.shape}")
     if len(lower) < SMALL:
         blas.dtrsm(1.0, lower, b, side=int(right), lower=1, trans_a=int(transpose), overwrite_b=1)
         return
-    rows, columns, order = (_Integer(size) for size in (*_checked(b).shape, len(lower)))
+    rows, columns, order = (_Integer(size) for size in (*b.shape, len(lower)))
     _dtrsm(
         b"R" if right else b"L",
         b"L",
