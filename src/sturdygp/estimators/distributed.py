@@ -32,9 +32,7 @@ def head(X: Any) -> Any:
 
 def as_array(X: Any) -> Any:
     """A Dask array of floats whose blocks hold whole rows, in known numbers."""
-    array = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
-    if array.ndim != 2:
-        raise ValueError(f"X must have two dimensions, got {array.ndim}; use X[:, None] for one input")
+    array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if np.isnan(array.shape[0]):
         array = array.compute_chunk_sizes()
     return array.astype(np.float64).rechunk({1: -1})
