@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Self
 
 import numpy as np
@@ -77,14 +77,21 @@ class Sums:
 def sums(chunk: Chunk, target: FloatArray, precision: FloatArray) -> Sums:
     """Of one chunk, given its targets less a centre and its precisions."""
     phi = chunk.phi
-    weighted = phi * precision
     return Sums(
-        gram=weighted @ phi.T,
-        by_target=weighted @ target,
-        by_one=weighted.sum(axis=1),
+        gram=gram(phi, precision),
+        by_target=phi @ (precision * target),
+        by_one=phi @ precision,
         weights=float(precision.sum()),
         weighted_target=float(precision @ target),
     )
+
+
+def gram(phi: FloatArray, precision: FloatArray) -> FloatArray:
+    """``sum precision phi phi'``; a matrix times its own transpose costs half."""
+    if precision.min() < 0.0:
+        return (phi * precision) @ phi.T
+    half = phi * np.sqrt(precision)
+    return half @ half.T
 
 
 def added(parts: Iterable[Sums]) -> Sums:
@@ -99,6 +106,13 @@ class Solution:
     factor: Cholesky
     weights: FloatArray
     mean: float
+
+    @cached_property
+    def certainty(self) -> FloatArray:
+        """``I - A^-1``: how much is known of the weights."""
+        known = -self.factor.solve(np.eye(self.weights.size))
+        diagonal(known)[:] += 1.0
+        return known
 
     @classmethod
     def of(cls, total: Sums, centre: float, mean: float | None) -> Self:
@@ -145,13 +159,14 @@ def local(
     """One chunk and its sites."""
     features, phi = chunk.features, chunk.phi
     kernel = features.kernel
-    half = solution.factor.half_solve(phi)
-    left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
+    known, variance = solution.certainty @ phi, kernel.diag(chunk.X)
+    left_out = np.maximum(variance - squares(phi), 0.0)
     mean = solution.mean + solution.weights @ phi
     error = target - mean
     bound = float(log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
-    by_phi = np.outer(solution.weights, precision * error)
-    by_phi += precision * (phi - solution.factor.other_half_solve(half))
+    variance = np.maximum(variance - np.einsum("ij,ij->j", phi, known), 0.0)
+    by_phi = np.multiply(known, precision, out=known)
+    by_phi += np.outer(solution.weights, precision * error)
     by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)
     by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
-    return Local(Marginals(mean, left_out + squares(half)), bound, by_kernel)
+    return Local(Marginals(mean, variance), bound, by_kernel)

@@ -29,7 +29,7 @@ COARSER = 3.0
 
 
 def sampled(problem: Problem, rows: int) -> Problem:
-    """The same problem with so many of its readings, in memory: the same ones in whichever order they come."""
+    """The same problem with so many of its readings, in memory: the same in whichever order they come."""
     X, y = problem.X, problem.y
     if y.size <= rows:
         return replace(problem, X=X[np.arange(y.size)]) if isinstance(X, Rows) else problem
