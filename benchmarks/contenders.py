@@ -9,7 +9,9 @@ line of JSON.
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
+import pstats
 import resource
 import time
 import warnings
@@ -212,6 +214,25 @@ def measure(name: str, problem: Problem, *, repeats: int) -> dict[str, Any]:
     }
 
 
+# What the time of a function counts as, by the path of its module.
+WORK = {
+    "factorisations": ("sturdygp/lapack.py",),
+    "other linear algebra": ("sturdygp/linalg.py", "sturdygp/gp/"),
+    "kernel and its derivatives": ("sturdygp/kernels/",),
+}
+
+
+def shares(name: str, problem: Problem) -> dict[str, float]:
+    """Parts of the time of a fit, to judge by a profile; the rest is likelihood, optimiser and Python."""
+    profile = cProfile.Profile()
+    profile.runcall(CONTENDERS[name], problem.X, problem.y)
+    spent = dict.fromkeys((*WORK, "rest"), 0.0)
+    for (path, _, _), (_, _, own, _, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        kind = next((k for k, parts in WORK.items() if any(part in path for part in parts)), "rest")
+        spent[kind] += own
+    return {kind: own / sum(spent.values()) for kind, own in spent.items()}
+
+
 def main() -> None:
     """Warm up, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -221,13 +242,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--shares", type=int, default=0, help="1 to tell what the time goes into")
     parser.add_argument("--predictions", type=int, default=1, help="repeats of the prediction")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(arguments.threads):
         measure(arguments.name, draw(WARM_UP, N_TEST, 99, arguments.outputs), repeats=1)
         problem = draw(arguments.n, arguments.n_test, arguments.seed, arguments.outputs)
-        print(json.dumps(measure(arguments.name, problem, repeats=arguments.predictions)))
+        found = measure(arguments.name, problem, repeats=arguments.predictions)
+        if arguments.shares:
+            found["shares"] = shares(arguments.name, problem)
+        print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -310,7 +310,9 @@ def cluster_table(rows: list[Json]) -> str:
         for row in sorted(rows, key=lambda row: int(row["workers"]))
     ]
     header = ("workers", "RMSE", "s", "iterations", "looks", "s of a look", "rows/s", "MB of the driver")
-    title = f"{ROWS_ON_CLUSTER} readings in Parquet, AsorGPRegressor, {INDUCING_ON_CLUSTER} inducing points, Dask"
+    title = (
+        f"{ROWS_ON_CLUSTER} readings in Parquet, AsorGPRegressor, {INDUCING_ON_CLUSTER} inducing points, Dask"
+    )
     return Table(title, header, tuple(cells)).markdown()
 
 

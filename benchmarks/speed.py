@@ -3,8 +3,8 @@
 ``python benchmarks/speed.py ratios`` runs both sides of each ratio in turn, each in a process of its own, on
 the same data with the same number of BLAS threads, and prints the ratio of the medians beside the errors of
 both. Peers other than scikit-learn come with ``pip install 'sturdygp[peers]'``; what is not installed is left
-out. ``scaling`` fits 100 to 4000 readings. ``--store`` keeps what was found in docs/results/speed.json,
-``--table`` prints it again, and ``figure`` draws docs/images/scaling.png.
+out. ``scaling`` fits 100 to 4000 readings, ``shares`` tells what the time goes into. ``--store`` keeps what
+was found in docs/results/speed.json, ``--table`` prints it again, ``figure`` draws docs/images/scaling.png.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ THREADS = (1, 2)
 SIZES = (100, 200, 400, 700, 1000, 2000, 4000)
 # Larger fits of these would take many minutes.
 SCALED = {"scikit-learn": 2000, "standard": 4000, "asor": 4000, "robust": 4000}
+SHARED = (100, 400, 1000)
 SCALING_REPEATS = 3
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -155,6 +156,31 @@ def scaling_table(rows: list[dict[str, Any]]) -> str:
     return Table("Median seconds of a fit, one thread", header, tuple(cells)).markdown()
 
 
+def measure_shares() -> list[dict[str, Any]]:
+    """What the time of a fit goes into."""
+    return [
+        {"name": name, "n": n, **run(name, n, 0, 1, {"shares": 1})}
+        for name in ("standard", "asor", "robust")
+        for n in SHARED
+    ]
+
+
+def shares_table(rows: list[dict[str, Any]]) -> str:
+    """Shares in per cent."""
+    kinds = tuple(rows[0]["shares"])
+    header = ("method", "n", "evaluations", *kinds)
+    cells = [
+        (row["name"], str(row["n"]), str(row["factorisations"]), *(percent(row["shares"][k]) for k in kinds))
+        for row in rows
+    ]
+    return Table("Where the time of a fit goes", header, tuple(cells)).markdown()
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return f"{100.0 * share:.0f} %"
+
+
 def times_of(rows: list[dict[str, Any]]) -> dict[str, dict[float, float]]:
     """Seconds by contender and number of readings."""
     names = dict.fromkeys(row["name"] for row in rows)
@@ -243,7 +269,7 @@ def measure_scaling() -> list[dict[str, Any]]:
 def main() -> None:
     """Measure, print, and keep if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("ratios", "scaling", "figure"))
+    parser.add_argument("part", choices=("ratios", "scaling", "shares", "figure"))
     parser.add_argument("--threads", type=int, nargs="*", default=list(THREADS))
     parser.add_argument("--only", default="", help="only ratios whose name contains this")
     parser.add_argument("--store", action="store_true")
@@ -257,8 +283,8 @@ def main() -> None:
     elif arguments.part == "ratios":
         rows = measure_ratios(arguments.threads, arguments.only)
     else:
-        rows = measure_scaling()
-    print(ratio_table(rows) if arguments.part == "ratios" else scaling_table(rows))
+        rows = measure_scaling() if arguments.part == "scaling" else measure_shares()
+    print({"ratios": ratio_table, "scaling": scaling_table, "shares": shares_table}[arguments.part](rows))
     if arguments.store:
         keep(arguments.part, rows)
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import (
-    CG_STEPS,
     Anticipated,
     EvidenceGradient,
     Marginals,
     Posterior,
     Prior,
+    anticipation_steps,
     check_inputs,
     check_test_inputs,
     chunks,
@@ -183,10 +183,7 @@ class ExactPrior(Prior):
         return self.linearised.value.diagonal()
 
     def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated:
-        """Conjugate gradients for ``alpha``, with the factor and the mean of the posterior that is near.
-
-        Too few steps leave errors in the gradient, which mislead the curvature that is learned from it.
-        """
+        """Conjugate gradients for ``alpha``, with the factor and the mean of the posterior that is near."""
         if not isinstance(near, ExactPosterior):
             raise TypeError(f"an exact process is anticipated from an exact posterior, got {type(near)}")
         K, root = self.linearised.value, np.sqrt(sites.precision)
@@ -195,7 +192,8 @@ class ExactPrior(Prior):
         def apply(v: FloatArray) -> FloatArray:
             return v + root * (K @ (root * v))
 
-        x = conjugate_gradients(apply, root * (sites.target - near.mean), x, near.factor.chol.solve, CG_STEPS)
+        b, steps = root * (sites.target - near.mean), anticipation_steps(len(root))
+        x = conjugate_gradients(apply, b, x, near.factor.chol.solve, steps)
         alpha = root * x
         return Anticipated(near.mean + K @ alpha, alpha)
 

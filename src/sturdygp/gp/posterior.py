@@ -16,8 +16,10 @@ from sturdygp.linalg import jittered_cholesky
 
 # Entries of the cross-covariance held at a time while predicting (32 MB).
 CHUNK_ENTRIES = 1 << 22
-# Steps of conjugate gradients when a posterior mean is anticipated.
-CG_STEPS = 8
+# Steps of conjugate gradients when a posterior mean is anticipated: at least, at most, and readings for each.
+# Too few leave errors in the gradient, which mislead the curvature that is learned from it; but where a
+# factorisation is cheap they are not worth more than that.
+LEAST_STEPS, MOST_STEPS, ROWS_FOR_A_STEP = 3, 8, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,11 @@ class Anticipated:
 
     mean: FloatArray
     guess: FloatArray
+
+
+def anticipation_steps(rows: int) -> int:
+    """Steps of conjugate gradients that are worth their while for so many readings."""
+    return min(max(rows // ROWS_FOR_A_STEP, LEAST_STEPS), MOST_STEPS)
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:

@@ -15,12 +15,12 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.features import Chunk, Features, Local, Solution, added, local, squares, sums
 from sturdygp.gp.posterior import (
-    CG_STEPS,
     Anticipated,
     EvidenceGradient,
     Marginals,
     Posterior,
     Prior,
+    anticipation_steps,
     check_inputs,
     check_test_inputs,
     chunks,
@@ -102,7 +102,7 @@ class SparsePrior(Prior):
             gathered(sites.target - near.mean),
             near.solution.weights if guess is None else guess,
             near.solution.factor.solve,
-            CG_STEPS,
+            anticipation_steps(len(sites)),
         )
         return Anticipated(near.mean + self._weighted_features(weights), weights)
 
