@@ -20,8 +20,9 @@ from sturdygp.optimise import Optimum, Status
 
 L = TypeVar("L")
 
-# Divides the readings from stage to stage, down to the fewest in one.
-FEWER, FEWEST = 4, 100
+# Divides the readings from stage to stage, down to the fewest in one. A sample is held in memory, and more
+# than so many readings would hardly tell more of where the optimum is.
+FEWER, FEWEST, MOST = 4, 100, 50_000
 # A stage of so few readings needs no inducing inputs.
 EXACT_ROWS = 1000
 # Precision to which a sample is fitted, relative to that asked for all: it only leads the way.
@@ -54,7 +55,7 @@ def climb_by_stages(
     Those of a sample count by their share of the work.
     """
     loop, limit, callback = loop_for(problem), tol * problem.y.size, problem.callback
-    few = sampled(problem, problem.y.size // FEWER)
+    few = sampled(problem, min(problem.y.size // FEWER, MOST))
     if few.y.size >= FEWEST:
         found, spent = climb_by_stages(few, loop_for, starts_for, max_iter=max_iter, tol=COARSER * tol)
         if found.status is not Status.FAILED:
