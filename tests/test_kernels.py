@@ -90,6 +90,34 @@ def test_parameters_make_the_round_trip(kernel):
         kernel.with_theta(np.zeros(theta.size + 1))
 
 
+def by_inputs(kernel, X, Z, cotangent, step=1e-6):
+    derivatives = np.zeros_like(Z)
+    for index in np.ndindex(*Z.shape):
+        moved = np.zeros_like(Z)
+        moved[index] = step
+        derivatives[index] = np.vdot(cotangent, kernel(X, Z + moved) - kernel(X, Z - moved)) / (2 * step)
+    return derivatives
+
+
+@pytest.mark.parametrize("kernel", [*LEAVES, *COMPOSITES], ids=repr)
+def test_derivatives_by_inputs_equal_central_differences(kernel, points):
+    X, Z, rng = points
+    G = rng.normal(size=(9, 5))
+    expected = by_inputs(kernel, X, Z, G)
+    np.testing.assert_allclose(kernel.input_pullback(X, Z, G), expected, rtol=1e-5, atol=1e-6)
+    G = rng.normal(size=(9, 9))
+    # Without the diagonal, where Matérn 1/2 has a corner.
+    np.fill_diagonal(G, 0.0)
+    expected = by_inputs(kernel, X, X.copy(), G)
+    np.testing.assert_allclose(kernel.input_pullback(X, None, G), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_adapted_kernel_has_no_derivative_by_inputs(points):
+    X, Z, _ = points
+    with pytest.raises(NotImplementedError, match="no derivative with respect to its inputs"):
+        ADAPTED[0].input_pullback(X, Z, np.ones((9, 5)))
+
+
 @pytest.mark.parametrize("square", [True, False])
 def test_pullback_equals_central_differences(kernel, points, square):
     X, Z, rng = points

@@ -20,6 +20,8 @@ from sturdygp.gp import posterior as seam
 from sturdygp.gp.inducing import chosen_inputs
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels import Constant, Linear, Matern32, Periodic, RationalQuadratic, SquaredExponential
+from sturdygp.methods.propagation import NaturalSites, Propagation
+from sturdygp.methods.student_t.likelihood import TLikelihood
 
 KERNELS = [
     SquaredExponential((0.5, 0.8), 1.7),
@@ -72,6 +74,36 @@ def test_gradient_equals_central_differences(problem, kernel):
     ]
     gradient = SparsePrior.at(kernel, X, Z).condition(sites).gradient().kernel
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+def test_leave_one_out_equals_brute_force(problem, kernel):
+    """Also where the inducing inputs leave out more variance than a site has."""
+    X, sites = problem
+    prior = SparsePrior.at(kernel, X, X[:6])
+    posterior = prior.condition(sites)
+    assert (posterior.left_out * sites.precision).max() > 1.0
+    for share in (1.0, 0.5):
+        found = posterior.leave_one_out(share)
+        for i in range(0, 40, 7):
+            precision = sites.precision.copy()
+            precision[i] *= 1.0 - share
+            without = prior.condition(Sites(sites.target, precision, sites.log_scale), posterior.mean)
+            assert found.mean[i] == pytest.approx(without.marginals().mean[i], rel=1e-8)
+            assert found.variance[i] == pytest.approx(without.marginals().variance[i], rel=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+def test_gradient_by_inducing_inputs_equals_central_differences(problem, kernel):
+    X, sites = problem
+    Z, step = X[::8] + 0.05, 1e-5
+
+    def bound(moved):
+        return SparsePrior.at(kernel, X, Z + moved.reshape(Z.shape)).condition(sites).log_evidence
+
+    numeric = [(bound(h) - bound(-h)) / (2 * step) for h in step * np.eye(Z.size)]
+    gradient = SparsePrior.at(kernel, X, Z).condition(sites).inducing_gradient()
+    np.testing.assert_allclose(gradient.ravel(), numeric, rtol=1e-4, atol=1e-5)
 
 
 def test_bound_rises_with_inducing_inputs_to_the_evidence(problem):
@@ -180,3 +212,35 @@ def test_methods_that_need_the_exact_process_say_so():
         StudentTGPRegressor(inference="laplace", inducing=X).fit(X, y)
     with pytest.raises(ValueError, match="gem"):
         AsorGPRegressor(solver="gem", inducing=X).fit(X, y)
+
+
+def test_propagation_through_inducing_inputs_has_the_gradient_of_its_evidence():
+    """Also where they leave much out: cavities and evidence are those of what the sites reach."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (60, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_t(3, 60)
+    kernel, likelihood = SquaredExponential(0.8, 1.3), TLikelihood(0.1, 4.0)
+    start = NaturalSites(np.full(60, 5.0), 5.0 * y)
+
+    def run(theta):
+        prior = SparsePrior.at(kernel.with_theta(theta), X, X[:4])
+        return Propagation(prior, y, likelihood, tolerance=1e-11).run(start, careful=True)
+
+    found, step = run(kernel.theta), 1e-5
+    assert np.max(found.posterior.left_out) > 0.3
+    numeric = [
+        (run(kernel.theta + h).log_evidence - run(kernel.theta - h).log_evidence) / (2.0 * step)
+        for h in step * np.eye(2)
+    ]
+    gradient = found.posterior.gradient(found.by_left_out(1.0)).kernel
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4)
+
+
+def test_inducing_inputs_are_moved_uphill():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.0, 10.0, (200, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=200)
+    y[::9] += 4.0
+    fixed = AsorGPRegressor(inducing=9).fit(X, y)
+    moved = AsorGPRegressor(inducing=9, optimise_inducing=True).fit(X, y)
+    assert moved.bound_ > fixed.bound_ + 1.0

@@ -30,6 +30,9 @@ class AsorGPRegressor(FlaggingGPRegressor):
         Algorithm 1 to the letter, a thousand times slower, for reference.
     prior : AsorPrior, optional
         The paper's constants by default. They refer to scaled targets.
+    optimise_inducing : bool
+        Also move the inducing inputs to where the bound is highest; that takes a second fit. Not for kernels
+        of scikit-learn.
     init_noise_variance : float
         Nominal noise variance to start from, for scaled targets.
     scale_targets : {"robust", "standard"} or None

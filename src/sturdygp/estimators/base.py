@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias, TypedDict
 
 import numpy as np
@@ -22,6 +22,7 @@ from sturdygp.estimators.distributed import DaskRows, head, is_dask, predict_blo
 from sturdygp.estimators.inducing import Inducing, inducing_inputs
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
+from sturdygp.gp.inducing import moved_inputs
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Fit, Method, Problem, Verdict, default_kernel
@@ -53,6 +54,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     kernel: object = None
     inducing: Inducing = None
+    optimise_inducing: bool = False
     init_noise_variance: float = 0.5
     scale_targets: ScaleTargets = "robust"
     n_starts: int = 1
@@ -148,7 +150,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             callback=progress_printer(index) if self.verbose > 1 else None,
             inducing=inducing_inputs(self.inducing, kernel, rows),
         )
-        fit = method_for(data).fit(problem)
+        fit = fitted(method_for(data), problem, optimise_inducing=self.optimise_inducing)
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
         return FittedOutput(observed, scaling, fit)
@@ -290,6 +292,18 @@ class FlaggingGPRegressor(BaseGPRegressor):
         X, columns = self._check_readings(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
         return [o.judge(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]
+
+
+def fitted(method: Method, problem: Problem, *, optimise_inducing: bool) -> Fit:
+    """The fit; or, if it is better, that with inducing inputs moved to where its bound is highest."""
+    fit = method.fit(problem)
+    if problem.inducing is None or not optimise_inducing:
+        return fit
+    posterior = fit.posterior
+    moved = moved_inputs(posterior.kernel, problem.X, posterior.sites, problem.inducing)
+    again = method.fit(replace(problem, inducing=moved))
+    spent = fit.n_factorizations + again.n_factorizations
+    return replace(again if again.bound > fit.bound else fit, n_factorizations=spent)
 
 
 def progress_printer(index: int) -> Callable[[int, float], None]:

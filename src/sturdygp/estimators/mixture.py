@@ -25,7 +25,8 @@ class MixtureGPRegressor(FlaggingGPRegressor):
     n_starts : int
         Starts to climb from; the bound picks. The likelihood has many local optima: with many outliers
         a single start may lose the nominal component.
-    kernel, inducing, init_noise_variance, scale_targets, max_iter, tol, random_state, n_jobs, verbose
+    kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, max_iter, tol, random_state,
+    n_jobs, verbose
         As for :class:`AsorGPRegressor`.
 
     Attributes

@@ -35,7 +35,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
         Levels around which nominal readings are sought; the bound picks among them.
     init_noise_variance : float
         Share of the variance around such a level that is taken for noise at the start.
-    kernel, inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose
+    kernel, inducing, optimise_inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose
         As for :class:`AsorGPRegressor`.
 
     Attributes

@@ -22,7 +22,7 @@ class StudentTGPRegressor(BaseGPRegressor):
         the most accurate, the second the fastest.
     dof : float or "learn"
         Degrees of freedom; the fewer, the heavier the tails.
-    kernel, inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
+    kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
     random_state, n_jobs, verbose
         As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t.
 

@@ -76,7 +76,7 @@ class ExactPosterior(Posterior):
         misfit = float((self.sites.target - self.mean) @ self.alpha)
         return float(self.sites.log_scale.sum()) - 0.5 * (self.factor.log_det + misfit)
 
-    def gradient(self) -> EvidenceGradient:
+    def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
         """Derivatives of the log evidence."""
         return self._evaluation.gradient
 

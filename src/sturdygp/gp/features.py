@@ -8,10 +8,11 @@ enters through sums over rows, so that rows can be worked on in chunks, wherever
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, reduce
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -56,7 +57,19 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Additive:
+    """Fields that add up over chunks."""
+
+    def __add__(self, other: Self) -> Self:
+        """Both chunks together."""
+        return type(self)(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+S = TypeVar("S", bound=Additive)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(Additive):
     """What the readings of a chunk say, for targets less a centre; chunks add up.
 
     ``gram = sum precision phi phi'``, ``by_target`` and ``by_one`` are ``sum precision phi target`` and
@@ -68,10 +81,6 @@ class Sums:
     by_one: FloatArray
     weights: float
     weighted_target: float
-
-    def __add__(self, other: Sums) -> Sums:
-        """Both chunks together."""
-        return Sums(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
 
 
 def sums(chunk: Chunk, target: FloatArray, precision: FloatArray) -> Sums:
@@ -94,9 +103,9 @@ def gram(phi: FloatArray, precision: FloatArray) -> FloatArray:
     return half @ half.T
 
 
-def added(parts: Iterable[Sums]) -> Sums:
+def added(parts: Iterable[S]) -> S:
     """All chunks together."""
-    return reduce(Sums.__add__, parts)
+    return reduce(operator.add, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +115,13 @@ class Solution:
     factor: Cholesky
     weights: FloatArray
     mean: float
+
+    @property
+    def gram(self) -> FloatArray:
+        """``A - I``."""
+        gram = self.factor.lower @ self.factor.lower.T
+        diagonal(gram)[:] -= 1.0
+        return gram
 
     @cached_property
     def certainty(self) -> FloatArray:
@@ -139,6 +155,7 @@ class Local:
     """The posterior at the rows of a chunk, and what it adds to the bound and its gradient."""
 
     marginals: Marginals
+    left_out: FloatArray
     bound: float
     kernel: FloatArray
 
@@ -148,6 +165,7 @@ class Local:
         found = list(parts)
         return cls(
             Marginals.joined(part.marginals for part in found),
+            np.concatenate([part.left_out for part in found]),
             sum(part.bound for part in found),
             np.asarray(np.sum([part.kernel for part in found], axis=0)),
         )
@@ -159,14 +177,52 @@ def local(
     """One chunk and its sites."""
     features, phi = chunk.features, chunk.phi
     kernel = features.kernel
-    known, variance = solution.certainty @ phi, kernel.diag(chunk.X)
-    left_out = np.maximum(variance - squares(phi), 0.0)
+    known = solution.certainty @ phi
+    left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
     mean = solution.mean + solution.weights @ phi
     error = target - mean
     bound = float(log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
-    variance = np.maximum(variance - np.einsum("ij,ij->j", phi, known), 0.0)
+    reached = np.maximum(squares(phi) - np.einsum("ij,ij->j", phi, known), 0.0)
+    by_kernel = chunk.linear.pullback(cross_cotangent(solution, chunk, known, precision, error))
+    by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
+    return Local(Marginals(mean, left_out + reached), left_out, bound, by_kernel)
+
+
+def cross_cotangent(
+    solution: Solution, chunk: Chunk, known: FloatArray, precision: FloatArray, error: FloatArray
+) -> FloatArray:
+    """Derivative by the kernel between a chunk and the inducing inputs; ``known`` is overwritten."""
     by_phi = np.multiply(known, precision, out=known)
     by_phi += np.outer(solution.weights, precision * error)
+    return chunk.features.whiten.other_half_solve(by_phi).T
+
+
+def by_inducing_inputs(
+    solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray
+) -> FloatArray:
+    """Derivative of a chunk's part of the bound by the inducing inputs, the kernel between these held."""
+    phi, features = chunk.phi, chunk.features
+    error = target - (solution.mean + solution.weights @ phi)
+    G = cross_cotangent(solution, chunk, solution.certainty @ phi, precision, error)
+    return features.kernel.input_pullback(chunk.X, features.Z, G)
+
+
+@dataclass(frozen=True, eq=False)
+class ByKernel(Additive):
+    """Derivatives of a chunk's part by the kernel's parameters, and ``sum -2 by_left_out phi phi'``."""
+
+    kernel: FloatArray
+    outer: FloatArray
+
+
+def evidence_by_kernel(
+    solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, by_left_out: FloatArray
+) -> ByKernel:
+    """The evidence of the features, and something else that changes with what they leave out."""
+    phi, features = chunk.phi, chunk.features
+    error = target - (solution.mean + solution.weights @ phi)
+    by_phi = precision * (solution.certainty @ phi - phi) - 2.0 * by_left_out * phi
+    by_phi += np.outer(solution.weights, precision * error)
     by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)
-    by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
-    return Local(Marginals(mean, variance), bound, by_kernel)
+    by_kernel += features.kernel.diag_pullback(chunk.X, by_left_out)
+    return ByKernel(by_kernel, gram(phi, -2.0 * by_left_out))

@@ -62,13 +62,21 @@ class Posterior(ABC):
     mean: float
 
     @property
+    def left_out(self) -> FloatArray | float:
+        """Prior variance at each training input that no site reaches; inducing inputs leave some out."""
+        return 0.0
+
+    @property
     @abstractmethod
     def log_evidence(self) -> float:
         """``log of the integral of N(f | mean, K) prod_i site_i(f_i)``."""
 
     @abstractmethod
-    def gradient(self) -> EvidenceGradient:
-        """Derivatives of the log evidence."""
+    def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
+        """Derivatives of the log evidence.
+
+        ``by_left_out`` replaces how much it changes with the variance that is left out, where some is.
+        """
 
     @abstractmethod
     def marginals(self) -> Marginals:

@@ -13,7 +13,18 @@ from typing import Self, TypeVar
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.features import Chunk, Features, Local, Solution, added, local, squares, sums
+from sturdygp.gp.features import (
+    Chunk,
+    Features,
+    Local,
+    Solution,
+    added,
+    by_inducing_inputs,
+    evidence_by_kernel,
+    local,
+    squares,
+    sums,
+)
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
@@ -28,7 +39,7 @@ from sturdygp.gp.posterior import (
 from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import conjugate_gradients, diagonal
+from sturdygp.linalg import conjugate_gradients
 
 T = TypeVar("T")
 
@@ -146,17 +157,36 @@ class SparsePosterior(Posterior):
         penalty = solution.factor.log_det + float(solution.weights @ solution.weights)
         return self._local.bound - 0.5 * penalty
 
-    def gradient(self) -> EvidenceGradient:
-        """Derivatives of the bound."""
+    def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
+        """Derivatives of the bound; of the evidence of the features if the rest is told."""
         m = self.marginals()
         pull = self.sites.precision * (self.sites.target - m.mean)
-        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing())
+        by_kernel, outer = self._local.kernel, self.solution.gram
+        if by_left_out is not None:
+            work, sites = partial(evidence_by_kernel, self.solution), self.sites
+            across = self.prior.gather(work, added, sites.target, sites.precision, by_left_out)
+            by_kernel, outer = across.kernel, across.outer
+        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(outer))
         return EvidenceGradient(
-            kernel=inducing + self._local.kernel,
+            kernel=inducing + by_kernel,
             mean=float(pull.sum()),
             target=-pull,
             precision=-0.5 * ((self.sites.target - m.mean) ** 2 + m.variance),
         )
+
+    def inducing_gradient(self) -> FloatArray:
+        """Derivatives of the bound by the inducing inputs, for the same sites and parameters."""
+        work = partial(by_inducing_inputs, self.solution)
+        across = self.prior.gather(work, total, self.sites.target, self.sites.precision)
+        # Each inducing input stands on both sides of the kernel between them.
+        return across + 2.0 * self.kernel.input_pullback(
+            self.features.Z, None, self._by_inducing(self.solution.gram)
+        )
+
+    @property
+    def left_out(self) -> FloatArray:
+        """Prior variance at each training input that the inducing inputs do not tell of."""
+        return self._local.left_out
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
@@ -164,9 +194,10 @@ class SparsePosterior(Posterior):
 
     def leave_one_out(self, share: float = 1.0) -> Marginals:
         """The same without the site at that input, or without a share of it; kernel and mean stay."""
-        m, precision = self.marginals(), self.sites.precision
-        variance = m.variance / (1.0 - share * precision * m.variance)
-        return Marginals(m.mean - share * precision * (self.sites.target - m.mean) * variance, variance)
+        m, tau = self.marginals(), share * self.sites.precision
+        reached = m.variance - self.left_out
+        variance = reached / (1.0 - tau * reached)
+        return Marginals(m.mean - tau * (self.sites.target - m.mean) * variance, self.left_out + variance)
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
@@ -202,15 +233,14 @@ class SparsePosterior(Posterior):
             partial(local, self.solution), Local.joined, sites.target, sites.precision, sites.log_scale
         )
 
-    def _by_inducing(self) -> FloatArray:
+    def _by_inducing(self, outer: FloatArray) -> FloatArray:
         """Derivative by the kernel between the inducing inputs.
 
-        ``-L'^-1 S L^-1 / 2`` with ``S = w w' + A - 2 I + A^-1``: features are whitened by ``L``, and ``S`` is
-        how the bound changes with them.
+        ``-L'^-1 S L^-1 / 2`` with ``S = w w' + outer - I + A^-1``: features are whitened by ``L``, and ``S``
+        is how the bound changes with them.
         """
-        factor, whiten, w = self.solution.factor, self.features.whiten, self.solution.weights
-        S = np.outer(w, w) + factor.lower @ factor.lower.T + factor.solve(np.eye(w.size))
-        diagonal(S)[:] -= 2.0
+        whiten, w = self.features.whiten, self.solution.weights
+        S = np.outer(w, w) + outer - self.solution.certainty
         return -0.5 * whiten.other_half_solve(whiten.other_half_solve(S).T)
 
     def _predict(self, Z: FloatArray) -> Marginals:

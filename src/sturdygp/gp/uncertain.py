@@ -57,9 +57,9 @@ class UncertainPosterior(Posterior):
         """At the best parameters."""
         return self.best.log_evidence
 
-    def gradient(self) -> EvidenceGradient:
+    def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
         """At the best parameters."""
-        return self.best.gradient()
+        return self.best.gradient(by_left_out)
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""

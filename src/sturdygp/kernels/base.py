@@ -81,6 +81,10 @@ class Kernel(ABC):
             total += self.linearise(X[rows]).pullback(np.diag(cotangent[rows]))
         return total
 
+    def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
+        raise NotImplementedError(f"{self!r} has no derivative with respect to its inputs")
+
     def pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
         """``sum_ij cotangent_ij dK_ij / dtheta``."""
         return self.linearise(X, Z).pullback(cotangent)
@@ -168,6 +172,12 @@ class Composite(Kernel):
             return np.concatenate([p.pullback(g) for p, g in zip(linear, cotangents, strict=True)])
 
         return Linearised(self._combine(values), pullback)
+
+    def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
+        cotangents = self._cotangents(cotangent, [part(X, Z) for part in self.parts])
+        pulled = [part.input_pullback(X, Z, g) for part, g in zip(self.parts, cotangents, strict=True)]
+        return reduce(np.add, pulled)
 
     def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
         """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""

@@ -15,6 +15,7 @@ from sturdygp.kernels.stationary import (
     distance_pullback,
     inner,
     per_input,
+    point_pullback,
     profile_of_distances,
 )
 
@@ -61,6 +62,15 @@ class Periodic(LeafKernel):
 
         return Linearised(K, pullback)
 
+    def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
+        a, b = self._angles(X, Z)
+        U, V = self._circle(a), None if Z is None else self._circle(b)
+        on_circle = point_pullback(cotangent, self(X, Z).__getitem__, U, V)
+        by_cosine, by_sine = np.hsplit(on_circle, 2)
+        turned = np.cos(b) * by_sine - np.sin(b) * by_cosine
+        return np.asarray(turned * (2.0 * np.pi / self.period) / self.length_scale)
+
     def _angles(self, X: FloatArray, Z: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Angles from the centre of ``X``: large inputs would lose digits in the sine."""
         centre, turn = X.mean(axis=0), 2.0 * np.pi / self.period
@@ -99,6 +109,10 @@ class Linear(LeafKernel):
         """The diagonal of ``self(X)``."""
         return np.asarray((X * X * self.variance).sum(axis=1))
 
+    def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
+        return np.asarray((cotangent.T @ X) * self.variance)
+
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation."""
 
@@ -129,6 +143,10 @@ class Constant(LeafKernel):
     def diag_pullback(self, X: FloatArray, cotangent: FloatArray) -> FloatArray:
         """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
         return self._by_variance(self.variance * float(cotangent.sum()))
+
+    def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
+        """Zero."""
+        return np.zeros_like(X if Z is None else Z)
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation."""

@@ -80,6 +80,12 @@ class Stationary(LeafKernel):
         """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
         return self._by_variance(self.variance * float(cotangent.sum()))
 
+    def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
+        """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
+        U, V = self._scaled(X, Z)
+        slopes = self._slopes(profile_of_distances(self._profile, U, V), U, V)
+        return point_pullback(cotangent, slopes, U, V) / self.length_scale
+
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation.
 
@@ -259,6 +265,16 @@ def distance_pullback(G: FloatArray, slopes: BlockOfRows, U: FloatArray, V: Floa
     squares = moments[:, -2] @ (U * U) + columns @ (W * W)
     by_input: FloatArray = squares - 2.0 * np.einsum("ij,ij->j", U, moments[:, :-2])
     return by_input
+
+
+def point_pullback(G: FloatArray, slopes: BlockOfRows, U: FloatArray, V: FloatArray | None) -> FloatArray:
+    """``sum_i M_ij (u_i - v_j)`` with ``M = G * slope``: derivatives by the second points."""
+    W = U if V is None else V
+    extended = _augment(U, 1.0, 0.0)
+    moments = np.zeros((len(W), extended.shape[1]))
+    for rows in row_blocks(len(U), len(W)):
+        moments += (G[rows] * slopes(rows)).T @ extended[rows]
+    return moments[:, :-2] - moments[:, -2:-1] * W
 
 
 def row_blocks(rows: int, columns: int) -> list[slice]:

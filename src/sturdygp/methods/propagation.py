@@ -79,14 +79,21 @@ class Propagated(Generic[T]):
     natural: NaturalSites
     posterior: Posterior
     tilted: T
+    cavity: Marginals
+    moments: Marginals
     wanted: NaturalSites
     log_evidence: float
     n_factorizations: int = 0
 
+    def by_left_out(self, share: float) -> FloatArray:
+        """Derivative of the log evidence by the variance that is left out: that of wider cavities."""
+        m, v, t = self.cavity.mean, self.cavity.variance, self.tilted.moments
+        return (((t.mean - m) / v) ** 2 + (t.variance - v) / v**2) / (2.0 * share)
+
     @property
     def disagreement(self) -> float:
         """Largest difference between marginals and tilted moments, in marginal standard deviations."""
-        m, t = self.posterior.marginals(), self.tilted.moments
+        m, t = reached(self.posterior.marginals(), self.posterior.left_out), self.moments
         return float(
             max(
                 np.abs((m.mean - t.mean) / np.sqrt(m.variance)).max(),
@@ -171,9 +178,15 @@ class Propagation(Generic[T]):
         if not np.all((cavity.variance > 0.0) & (cavity.variance < limit)):
             return None
         tilted = self.likelihood.tilted(self.y, cavity, self.share)
-        wanted = self._wanted(tilted.moments, cavity)
-        log_scale = self._log_scale(tilted.log_z, sites, cavity)
-        return Propagated(natural, posterior, tilted, wanted, posterior.log_evidence + float(log_scale.sum()))
+        free = reached(cavity, posterior.left_out)
+        moments = reached_moments(tilted.moments, cavity, free)
+        wanted = self._wanted(moments, free)
+        log_scale = self._log_scale(tilted.log_z, sites, free)
+        # Without what a variational bound takes off for the variance that is left out.
+        evidence = posterior.log_evidence + 0.5 * float(np.sum(precision * posterior.left_out))
+        return Propagated(
+            natural, posterior, tilted, cavity, moments, wanted, evidence + float(log_scale.sum())
+        )
 
     def _wanted(self, tilted: Marginals, cavity: Marginals) -> NaturalSites:
         """The sites that turn the cavities into the tilted moments."""
@@ -187,3 +200,17 @@ class Propagation(Generic[T]):
         spread = 1.0 + tau * cavity.variance
         misfit = tau * (sites.target - cavity.mean) ** 2 / spread
         return (log_z + 0.5 * np.log(spread) + 0.5 * misfit) / self.share
+
+
+def reached(function: Marginals, left_out: FloatArray | float) -> Marginals:
+    """The part of the function that sites act on: all of it, unless inducing inputs leave some out."""
+    return Marginals(function.mean, function.variance - left_out)
+
+
+def reached_moments(tilted: Marginals, cavity: Marginals, free: Marginals) -> Marginals:
+    """Tilted moments of that part: it follows the function by its share of the cavity's variance."""
+    share = free.variance / cavity.variance
+    return Marginals(
+        cavity.mean + share * (tilted.mean - cavity.mean),
+        free.variance + share**2 * (tilted.variance - cavity.variance),
+    )

@@ -127,7 +127,7 @@ class StudentT:
             result = budget.charge(lambda: run(x, start, careful=careful))
             by_noise = result.tilted.by_log_noise.sum() + 0.5 * (1.0 - share) * problem.y.size
             extra = [by_noise / share] + [result.tilted.by_log_dof.sum()] * learn
-            gradient = np.append(result.posterior.gradient().kernel, extra)
+            gradient = np.append(result.posterior.gradient(result.by_left_out(share)).kernel, extra)
             return Evaluation(result.log_evidence, gradient, result.natural)
 
         sites = first.fit.posterior.sites
