@@ -8,7 +8,9 @@ from sturdygp.estimators import (
     RobustGPRegressor,
     StandardGPRegressor,
     StudentTGPRegressor,
+    load,
 )
+from sturdygp.exceptions import ModelFileError
 from sturdygp.methods.adaptive import ContaminationPrior
 from sturdygp.methods.asor import AsorPrior
 from sturdygp.methods.mixture import MixturePrior
@@ -19,9 +21,11 @@ __all__ = [
     "ContaminationPrior",
     "MixtureGPRegressor",
     "MixturePrior",
+    "ModelFileError",
     "OracleGPRegressor",
     "RCGPRegressor",
     "RobustGPRegressor",
     "StandardGPRegressor",
     "StudentTGPRegressor",
+    "load",
 ]

@@ -8,3 +8,7 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 
     Optimisers treat the point that caused it as rejected, never as stationary.
     """
+
+
+class ModelFileError(ValueError):
+    """A file is not a saved model, or is damaged, was tampered with, or comes from a newer version."""

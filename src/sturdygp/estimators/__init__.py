@@ -2,6 +2,7 @@
 
 import sturdygp.estimators.interop  # noqa: F401  registers the conversion of kernels
 from sturdygp.estimators.asor import AsorGPRegressor
+from sturdygp.estimators.loading import load
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
@@ -17,4 +18,5 @@ __all__ = [
     "RobustGPRegressor",
     "StandardGPRegressor",
     "StudentTGPRegressor",
+    "load",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sturdygp.estimators.base import FlaggingGPRegressor
+from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.asor import Asor, AsorPrior
 from sturdygp.methods.asor.method import Solver

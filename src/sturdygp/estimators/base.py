@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
+import os
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any, Self, TypeAlias, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import DaskRows, head, is_dask, predict_blocks
-from sturdygp.estimators.inducing import Inducing, inducing_inputs
+from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
+from sturdygp.estimators.messages import progress_printer, warn_if_not_converged
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
+from sturdygp.estimators.saving import ModelState, write_model
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
-from sturdygp.gp.inducing import moved_inputs
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
-from sturdygp.methods.base import Fit, Method, Problem, Verdict, default_kernel
-from sturdygp.optimise import Status
+from sturdygp.methods.base import Method, Problem, default_kernel
 
 Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
@@ -112,6 +111,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 for index, column in enumerate(columns.T)
             )
         self._store(single=targets.ndim == 1)
+        warn_if_not_converged([output.fit for output in self._outputs])
         return self
 
     def _check_inputs(self, X: Any) -> Inputs:
@@ -177,7 +177,49 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_factorizations_ = numbers([o.fit.n_factorizations for o in outputs])
         self.trace_ = collect([o.trace()[:-1] for o in outputs])
         self.note_ = collect([o.fit.note for o in outputs])
-        warn_if_not_converged([o.fit for o in outputs])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file; :func:`sturdygp.load` brings it back.
+
+        The file holds arrays and a JSON document, no pickle. It needs four bytes for each pair of rows.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced if it is there. ``.sgp`` is the usual ending.
+
+        Raises
+        ------
+        ValueError
+            The kernel, or an argument such as ``random_state``, is an object of a class that is not ours.
+        """
+        write_model(path, self.state())
+
+    def state(self) -> ModelState:
+        """All that makes the fitted model, for saving."""
+        check_is_fitted(self)
+        if not type(self).__module__.startswith("sturdygp."):
+            raise ValueError(
+                f"{type(self).__name__} is a class of your own; only those of sturdygp are saved"
+            )
+        names = getattr(self, "feature_names_in_", None)
+        return ModelState(
+            estimator=type(self).__name__,
+            parameters={each.name: getattr(self, each.name) for each in fields(self)},
+            outputs=self._outputs,
+            single=self._single,
+            n_features=int(self.n_features_in_),
+            feature_names=None if names is None else tuple(map(str, names)),
+        )
+
+    def restore(self, state: ModelState) -> Self:
+        """Become the fitted model of a state, without fitting."""
+        self._outputs = list(state.outputs)
+        self.n_features_in_ = state.n_features
+        if state.feature_names is not None:
+            self.feature_names_in_ = np.array(state.feature_names, dtype=object)
+        self._store(single=state.single)
+        return self
 
     def predict(
         self,
@@ -227,6 +269,24 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         found: Predicted = predict_blocks(self, X, return_std=return_std, include_noise=include_noise)
         return found
 
+    def leave_one_out(self, include_noise: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Predict every training reading from the others; kernel and noise stay as fitted to all.
+
+        Parameters
+        ----------
+        include_noise : bool
+            Describe a nominal reading rather than the function.
+
+        Returns
+        -------
+        mean, std : arrays of the shape of y
+            NaN where y is missing.
+        """
+        check_is_fitted(self)
+        left_out = [(o, o.leave_one_out(include_noise=include_noise)) for o in self._outputs]
+        mean = self._stack([o.spread(marginals.mean) for o, marginals in left_out])
+        return mean, self._stack([o.spread(np.sqrt(marginals.variance)) for o, marginals in left_out])
+
     def sample_y(
         self,
         X: ArrayLike,
@@ -249,6 +309,19 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             densities.append(-0.5 * (np.log(2.0 * np.pi * p.variance) + (column - p.mean) ** 2 / p.variance))
         return self._stack(densities)
 
+    def summary(self) -> str:
+        """What was found, in words: one paragraph for each output."""
+        check_is_fitted(self)
+        several = len(self._outputs) > 1
+        return "\n".join(
+            (f"Output {index}: " if several else "") + self._describe(output)
+            for index, output in enumerate(self._outputs)
+        )
+
+    def _describe(self, output: FittedOutput) -> str:
+        """One output in words."""
+        return f"Fitted to {int(output.observed.sum())} readings. {output.scatter()}"
+
     def _stack(self, values: list[FloatArray]) -> FloatArray:
         return values[0] if self._single else np.stack(values, axis=-1)
 
@@ -264,65 +337,3 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"y has {columns.shape[1]} outputs but the model was fitted to {len(self._outputs)}"
             )
         return X, columns
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class FlaggingGPRegressor(BaseGPRegressor):
-    """A regressor whose method tells outliers from nominal readings."""
-
-    def _store(self, *, single: bool) -> None:
-        super()._store(single=single)
-        flags = [o.spread(o.fit.outlier_proba) for o in self._outputs if o.fit.outlier_proba is not None]
-        self.outlier_proba_ = self._stack(flags)
-
-    def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
-        return self._stack([verdict.outlier_proba for verdict in self._judge(X, y)])
-
-    def log_predictive_density(self, X: ArrayLike, y: ArrayLike, allow_outliers: bool = False) -> FloatArray:
-        """Log density of readings ``y`` at the rows of ``X``, of the shape of ``y``.
-
-        Readings are taken for nominal, or for outliers as often as the model found them.
-        """
-        if not allow_outliers:
-            return super().log_predictive_density(X, y)
-        return self._stack([verdict.log_density for verdict in self._judge(X, y)])
-
-    def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
-        X, columns = self._check_readings(X, y)
-        pairs = zip(self._outputs, columns.T, strict=True)
-        return [o.judge(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]
-
-
-def fitted(method: Method, problem: Problem, *, optimise_inducing: bool) -> Fit:
-    """The fit; or, if it is better, that with inducing inputs moved to where its bound is highest."""
-    fit = method.fit(problem)
-    if problem.inducing is None or not optimise_inducing:
-        return fit
-    posterior = fit.posterior
-    moved = moved_inputs(posterior.kernel, problem.X, posterior.sites, problem.inducing)
-    again = method.fit(replace(problem, inducing=moved))
-    spent = fit.n_factorizations + again.n_factorizations
-    return replace(again if again.bound > fit.bound else fit, n_factorizations=spent)
-
-
-def progress_printer(index: int) -> Callable[[int, float], None]:
-    """Prints the bound at every iteration of one output."""
-
-    def show(iteration: int, bound: float) -> None:
-        print(f"output {index}: iteration {iteration}, bound {bound:.6f}")
-
-    return show
-
-
-def warn_if_not_converged(fits: list[Fit]) -> None:
-    """One warning for each reason, naming the outputs whose fit did not converge or fell back."""
-    reasons: dict[str, list[str]] = {}
-    for index, fit in enumerate(fits):
-        if fit.status is not Status.CONVERGED:
-            reasons.setdefault(fit.status.message, []).append(str(index))
-        if fit.note:
-            reasons.setdefault(fit.note, []).append(str(index))
-    for reason, which in reasons.items():
-        where = f"output {', '.join(which)}: " if len(fits) > 1 else ""
-        warnings.warn(f"{where}{reason}", ConvergenceWarning, stacklevel=5)

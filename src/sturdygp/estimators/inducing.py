@@ -1,7 +1,8 @@
-"""The argument ``inducing``: how many inducing inputs, or which ones."""
+"""The arguments ``inducing`` and ``optimise_inducing``: how many inducing inputs, or which ones."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.validation import check_positive
-from sturdygp.gp.inducing import chosen_inputs
+from sturdygp.gp.inducing import chosen_inputs, moved_inputs
 from sturdygp.gp.posterior import check_inputs
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.base import LONGER, lengthened
+from sturdygp.methods.base import LONGER, Fit, Method, Problem, lengthened
 
 Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
 
@@ -44,3 +45,15 @@ def inducing_inputs(inducing: Inducing, kernel: Kernel, X: Inputs) -> FloatArray
 def automatic_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
     """Chosen with longer length scales: at those of the start all inputs look equally far apart."""
     return chosen_inputs(lengthened(kernel, LONGER), X, count)
+
+
+def fitted(method: Method, problem: Problem, *, optimise_inducing: bool) -> Fit:
+    """The fit; or, if it is better, that with inducing inputs moved to where its bound is highest."""
+    fit = method.fit(problem)
+    if problem.inducing is None or not optimise_inducing:
+        return fit
+    posterior = fit.posterior
+    moved = moved_inputs(posterior.kernel, problem.X, posterior.sites, problem.inducing)
+    again = method.fit(replace(problem, inducing=moved))
+    spent = fit.n_factorizations + again.n_factorizations
+    return replace(again if again.bound > fit.bound else fit, n_factorizations=spent)

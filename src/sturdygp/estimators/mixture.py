@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sturdygp.estimators.base import FlaggingGPRegressor
+from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_positive
 from sturdygp.methods.mixture import Mixture, MixturePrior
 

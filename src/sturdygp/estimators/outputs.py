@@ -15,6 +15,8 @@ ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
 # Standard deviations to a median absolute deviation, for normal data.
 NORMAL_MAD = 1.4826
+# Probability above which a reading is called faulty.
+FAULTY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,17 @@ class FittedOutput:
         column[self.observed] = values
         return column
 
+    @property
+    def n_outliers(self) -> int:
+        """How many readings are probably outliers."""
+        proba = self.fit.outlier_proba
+        return 0 if proba is None else int((proba > FAULTY).sum())
+
+    def scatter(self) -> str:
+        """The nominal noise in words."""
+        noise = self.scaling.scale * float(np.sqrt(self.fit.noise_variance))
+        return f"Nominal readings scatter by {noise:.3g} around the function."
+
     def trace(self) -> FloatArray:
         """The bound after each iteration, a log density in the units of y."""
         values = np.array([*self.fit.trace, self.fit.bound])
@@ -75,6 +88,12 @@ class FittedOutput:
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
         """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
         latent = self.fit.posterior.predict(X)
+        noise = self.fit.noise_variance if include_noise else 0.0
+        return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
+
+    def leave_one_out(self, *, include_noise: bool) -> Marginals:
+        """Means and variances at the observed rows, each without its own reading."""
+        latent = self.fit.posterior.leave_one_out()
         noise = self.fit.noise_variance if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
 

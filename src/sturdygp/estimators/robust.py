@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from sturdygp._typing import FloatArray
-from sturdygp.estimators.base import FlaggingGPRegressor
+from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.methods.adaptive import Adaptive, ContaminationPrior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.starts import LEVELS
 
-# Probability above which a reading is called faulty, and the rate below which data are called clean.
-FAULTY = 0.5
+# The rate below which data are called clean.
 CLEAN_RATE = 0.005
 
 
@@ -94,15 +91,9 @@ class RobustGPRegressor(FlaggingGPRegressor):
         self.contamination_shape_ = shapes[0] if single else shapes
         self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
 
-    def summary(self) -> str:
-        """What was found, in words: one paragraph for each output."""
-        check_is_fitted(self)
-        flags = self.outlier_proba_.reshape(len(self.outlier_proba_), -1)
-        several = len(self._outputs) > 1
-        return "\n".join(
-            (f"Output {index}: " if several else "") + describe(output, flags[:, index])
-            for index, output in enumerate(self._outputs)
-        )
+    def _describe(self, output: FittedOutput) -> str:
+        """One output in words."""
+        return describe(output)
 
 
 def fitted(output: FittedOutput) -> BranchLikelihood:
@@ -113,19 +104,18 @@ def fitted(output: FittedOutput) -> BranchLikelihood:
     return likelihood
 
 
-def describe(output: FittedOutput, faulty: FloatArray) -> str:
+def describe(output: FittedOutput) -> str:
     """One output in words."""
     likelihood, scale = fitted(output), output.scaling.scale
     rate, shift = 1.0 - likelihood.nominal, scale * likelihood.contamination.shift
-    spread, noise = scale * likelihood.contamination.spread, scale * np.sqrt(likelihood.noise)
-    count, total = int(np.nansum(faulty > FAULTY)), int(output.observed.sum())
-    nominal = f"Nominal readings scatter by {noise:.3g} around the function."
+    spread = scale * likelihood.contamination.spread
+    count, total = output.n_outliers, int(output.observed.sum())
     if rate < CLEAN_RATE and count == 0:
-        return f"None of {total} readings looks faulty. {nominal}"
+        return f"None of {total} readings looks faulty. {output.scatter()}"
     side = "high" if shift > 0 else "low"
     lean = f"mostly too {side}" if abs(shift) > spread else "on both sides"
     return (
-        f"{count} of {total} readings are probably faulty; the estimated rate is {rate:.0%}. {nominal} "
-        f"Faults are {lean}: off by {shift:.3g} on average, with a standard deviation of {spread:.3g} "
-        f"and a {likelihood.contamination.shape.name} distribution."
+        f"{count} of {total} readings are probably faulty; the estimated rate is {rate:.0%}. "
+        f"{output.scatter()} Faults are {lean}: off by {shift:.3g} on average, "
+        f"with a standard deviation of {spread:.3g} and a {likelihood.contamination.shape.name} distribution."
     )

@@ -1,0 +1,45 @@
+"""What estimators share whose method tells outliers from nominal readings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.methods.base import Verdict
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FlaggingGPRegressor(BaseGPRegressor):
+    """A regressor whose method tells outliers from nominal readings."""
+
+    def _store(self, *, single: bool) -> None:
+        super()._store(single=single)
+        flags = [o.spread(o.fit.outlier_proba) for o in self._outputs if o.fit.outlier_proba is not None]
+        self.outlier_proba_ = self._stack(flags)
+
+    def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
+        return self._stack([verdict.outlier_proba for verdict in self._judge(X, y)])
+
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike, allow_outliers: bool = False) -> FloatArray:
+        """Log density of readings ``y`` at the rows of ``X``, of the shape of ``y``.
+
+        Readings are taken for nominal, or for outliers as often as the model found them.
+        """
+        if not allow_outliers:
+            return super().log_predictive_density(X, y)
+        return self._stack([verdict.log_density for verdict in self._judge(X, y)])
+
+    def _describe(self, output: FittedOutput) -> str:
+        """One output in words."""
+        total = int(output.observed.sum())
+        return f"{output.n_outliers} of {total} readings are probably faulty. {output.scatter()}"
+
+    def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
+        X, columns = self._check_readings(X, y)
+        pairs = zip(self._outputs, columns.T, strict=True)
+        return [o.judge(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]

@@ -1,0 +1,123 @@
+"""Saved models back from their files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+
+from sturdygp.estimators.asor import AsorGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.mixture import MixtureGPRegressor
+from sturdygp.estimators.oracle import OracleGPRegressor
+from sturdygp.estimators.rcgp import RCGPRegressor
+from sturdygp.estimators.robust import RobustGPRegressor
+from sturdygp.estimators.saving import FORMAT, FORMAT_VERSION, ModelState, decode_state
+from sturdygp.estimators.standard import StandardGPRegressor
+from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.exceptions import ModelFileError
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.asor.model import AsorOutliers
+from sturdygp.methods.mixture import MixtureOutliers
+from sturdygp.persistence.archive import read_archive
+from sturdygp.persistence.record import Record
+
+# Estimators, and the kind of model that tells their outliers.
+ESTIMATORS: dict[str, tuple[type[BaseGPRegressor], type | None]] = {
+    "AsorGPRegressor": (AsorGPRegressor, AsorOutliers),
+    "MixtureGPRegressor": (MixtureGPRegressor, MixtureOutliers),
+    "OracleGPRegressor": (OracleGPRegressor, None),
+    "RCGPRegressor": (RCGPRegressor, None),
+    "RobustGPRegressor": (RobustGPRegressor, BranchLikelihood),
+    "StandardGPRegressor": (StandardGPRegressor, None),
+    "StudentTGPRegressor": (StudentTGPRegressor, None),
+}
+
+
+def load(path: str | os.PathLike[str]) -> BaseGPRegressor:
+    """Load a model that was written by its ``save``.
+
+    The file is not trusted: it holds numbers and names, which are checked, and no code.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    model : estimator
+        It predicts exactly what the saved one did.
+
+    Raises
+    ------
+    ModelFileError
+        The file is not a saved model, or is damaged, was changed, or comes from a newer version.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> import sturdygp
+    >>> x = np.linspace(0, 6, 30)[:, None]
+    >>> model = sturdygp.RobustGPRegressor().fit(x, np.sin(x[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.sgp")
+    ...     again = sturdygp.load(f"{folder}/model.sgp")
+    >>> bool(np.all(again.predict(x) == model.predict(x)))
+    True
+    """
+    return read_model(path)[0]
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[BaseGPRegressor, Record | None]:
+    """The model in a file, and how the columns of a table become its inputs if the file says so."""
+    with said_of(path):
+        archive = read_archive(Path(path))
+        document = Record("document", archive.document, archive.arrays)
+        check_version(document)
+        model = restore(decode_state(document.child("model")))
+        return model, document.child("table") if document.given("table") else None
+
+
+@contextmanager
+def said_of(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in whatever is wrong with it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ModelFileError(
+            f"{os.fspath(path)} is not a model that can be loaded: {error}. "
+            "Save the model again, or get the file anew from where it came"
+        ) from error
+
+
+def check_version(document: Record) -> None:
+    """Refuse other files, and files of versions to come."""
+    if document.fields.get("format") != FORMAT:
+        raise ModelFileError("it is not a model of sturdygp")
+    version = document.integer("version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"it has format {version} and this version of sturdygp reads formats up to {FORMAT_VERSION}: "
+            "upgrade sturdygp"
+        )
+    if version < 1:
+        raise document.fail("version", "1 or more")
+
+
+def restore(state: ModelState) -> BaseGPRegressor:
+    """The estimator that a state describes."""
+    if state.estimator not in ESTIMATORS:
+        raise ModelFileError(f"{state.estimator!r} is not an estimator that this version of sturdygp knows")
+    cls, outliers = ESTIMATORS[state.estimator]
+    unknown = set(state.parameters) - {each.name for each in fields(cls)}
+    if unknown:
+        raise ModelFileError(f"{state.estimator} has no parameter {', '.join(sorted(unknown))}")
+    if outliers is not None:
+        for output in state.outputs:
+            if output.fit.outlier_proba is None or not isinstance(output.fit.outlier_model, outliers):
+                raise ModelFileError(f"an output lacks the {outliers.__name__} of a {state.estimator}")
+    build: Callable[..., BaseGPRegressor] = cls
+    return build(**state.parameters).restore(state)

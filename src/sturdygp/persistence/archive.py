@@ -1,0 +1,135 @@
+"""The file itself: which members it may have, and how large they may be."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TypeAlias
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from sturdygp.exceptions import ModelFileError
+from sturdygp.persistence.plain_arrays import AnyArray, array_from_bytes, array_to_bytes
+
+Json: TypeAlias = Mapping[str, object]
+
+DOCUMENT = "model.json"
+ARRAY_NAME = re.compile(r"arrays/(?:0|[1-9][0-9]{0,4})\.npy")
+MOST_MEMBERS = 20_000
+LARGEST_DOCUMENT = 8 << 20
+ENCRYPTED = 0x1
+# What the zip module raises, depending on which of its bytes are damaged.
+DAMAGED = (BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
+
+
+@dataclass
+class ArrayStore:
+    """Arrays to be written; equal ones are written once."""
+
+    contents: list[bytes] = field(default_factory=list)
+    known: dict[bytes, int] = field(default_factory=dict)
+
+    def add(self, array: AnyArray) -> int:
+        """The number under which the array will be found again."""
+        content = array_to_bytes(array)
+        key = sha256(content).digest()
+        if key not in self.known:
+            self.known[key] = len(self.contents)
+            self.contents.append(content)
+        return self.known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Archive:
+    """What is in a file: a JSON document that refers to arrays by number."""
+
+    document: Json
+    arrays: Sequence[AnyArray]
+
+
+def write_archive(path: Path, document: Json, store: ArrayStore) -> None:
+    """Write a file that appears whole or not at all; the same content gives the same bytes."""
+    text = json.dumps(document, allow_nan=False, indent=1).encode("utf-8")
+    if len(text) > LARGEST_DOCUMENT or len(store.contents) >= MOST_MEMBERS:
+        raise ValueError("the model is too large for one file; save its outputs as separate models")
+    members = {DOCUMENT: text, **{array_name(i): content for i, content in enumerate(store.contents)}}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with ZipFile(temporary, "w", ZIP_STORED) as archive:
+            for name, content in members.items():
+                # A fixed date instead of the clock's.
+                archive.writestr(ZipInfo(name), content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def array_name(index: int) -> str:
+    """The member that holds an array."""
+    return f"arrays/{index}.npy"
+
+
+def read_archive(path: Path) -> Archive:
+    """Read a file; nothing in it is trusted, nothing is written to disk.
+
+    Raises
+    ------
+    ModelFileError
+        The file is not one that :func:`write_archive` wrote.
+    """
+    content = path.read_bytes()
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            members = check_members(archive.infolist(), len(content))
+            texts = [archive.read(member) for member in members]
+    except ModelFileError:
+        raise
+    except (*DAMAGED, struct.error) as error:
+        raise ModelFileError(f"it is not a zip archive, or a damaged one ({error})") from error
+    return Archive(parse_document(texts[0]), [array_from_bytes(text) for text in texts[1:]])
+
+
+def check_members(members: Sequence[ZipInfo], file_size: int) -> list[ZipInfo]:
+    """The document and the arrays in order, after their names and sizes were found to be as we write them."""
+    if len(members) > MOST_MEMBERS:
+        raise ModelFileError(f"it has {len(members)} members, more than the {MOST_MEMBERS} allowed")
+    for member in members:
+        if member.filename != DOCUMENT and ARRAY_NAME.fullmatch(member.filename) is None:
+            raise ModelFileError(f"it has a member {member.filename!r} that sturdygp does not write")
+        # Nothing is compressed, so nothing can grow when it is read.
+        if member.compress_type != ZIP_STORED or member.compress_size != member.file_size:
+            raise ModelFileError(f"its member {member.filename!r} is compressed, which sturdygp does not do")
+        if member.flag_bits & ENCRYPTED:
+            raise ModelFileError(f"its member {member.filename!r} is encrypted")
+    # Members that share bytes could still add up to more than the file holds.
+    if sum(member.file_size for member in members) > file_size:
+        raise ModelFileError("its members claim to be larger than the file")
+    return in_order(members)
+
+
+def in_order(members: Sequence[ZipInfo]) -> list[ZipInfo]:
+    """The document, then the arrays by number; each must be there exactly once."""
+    by_name = {member.filename: member for member in members}
+    names = [DOCUMENT, *(array_name(index) for index in range(len(members) - 1))]
+    if set(names) != set(by_name) or len(by_name) != len(members):
+        raise ModelFileError("members are missing or doubled")
+    if by_name[DOCUMENT].file_size > LARGEST_DOCUMENT:
+        raise ModelFileError(f"its document is larger than the {LARGEST_DOCUMENT} bytes allowed")
+    return [by_name[name] for name in names]
+
+
+def parse_document(text: bytes) -> Json:
+    """The JSON document: one object."""
+    try:
+        document = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its document is not JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise ModelFileError("its document is not a JSON object")
+    return document

@@ -1,0 +1,158 @@
+"""Fits as JSON and arrays: the posterior, what was found about outliers, and how the fit went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.model import Contamination, ContaminationPrior, Shape
+from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
+from sturdygp.methods.base import Fit, OutlierModel
+from sturdygp.methods.mixture import MixtureOutliers, MixturePrior
+from sturdygp.optimise import Status
+from sturdygp.persistence.archive import ArrayStore, Json
+from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
+from sturdygp.persistence.record import Record, plain_number
+
+Prior: TypeAlias = AsorPrior | ContaminationPrior | MixturePrior
+KnownModel: TypeAlias = AsorOutliers | BranchLikelihood | MixtureOutliers
+
+PRIORS: dict[str, type[Any]] = {
+    "AsorPrior": AsorPrior,
+    "ContaminationPrior": ContaminationPrior,
+    "MixturePrior": MixturePrior,
+}
+
+
+def encode_prior(prior: Prior) -> Json:
+    """A prior: a few numbers."""
+    return {"class": type(prior).__name__, **{key: plain_number(v) for key, v in asdict(prior).items()}}
+
+
+def decode_prior(record: Record) -> Any:
+    """What :func:`encode_prior` described."""
+    cls = PRIORS.get(record.text("class"))
+    if cls is None:
+        raise record.fail("class", "the name of a prior that sturdygp knows")
+    # Fields that came later are left at their defaults; others are not accepted.
+    known = [each.name for each in fields(cls) if each.name in record.fields]
+    if len(known) + 1 < len(record.fields):
+        raise record.fail("class", f"a prior with no fields but {', '.join(known)}")
+    return cls(**{name: record.number(name) for name in known})
+
+
+def encode_fit(fit: Fit, store: ArrayStore) -> Json:
+    """A fitted method."""
+    return {
+        "posterior": encode_posterior(fit.posterior, store),
+        "noise_variance": plain_number(fit.noise_variance),
+        "weights": store.add(fit.weights),
+        "bound": plain_number(fit.bound),
+        "status": fit.status.name,
+        "n_iter": int(fit.n_iter),
+        "n_factorizations": int(fit.n_factorizations),
+        "trace": store.add(np.array(fit.trace, dtype=np.float64)),
+        "outlier_proba": None if fit.outlier_proba is None else store.add(fit.outlier_proba),
+        "outlier_model": None if fit.outlier_model is None else encode_outliers(fit.outlier_model, store),
+        "n_densities": None if fit.n_densities is None else plain_number(fit.n_densities),
+        "note": fit.note,
+    }
+
+
+def decode_fit(record: Record, n_features: int) -> Fit:
+    """What :func:`encode_fit` described, for so many inputs; its arrays have an entry for each reading."""
+    posterior = decode_posterior(record.child("posterior"), n_features)
+    n, status = len(posterior.sites), record.text("status")
+    if status not in Status.__members__:
+        raise record.fail("status", "one of " + ", ".join(Status.__members__))
+    return Fit(
+        posterior=posterior,
+        noise_variance=record.number("noise_variance"),
+        weights=record.floats("weights", n),
+        bound=record.number("bound"),
+        status=Status[status],
+        n_iter=record.integer("n_iter"),
+        n_factorizations=record.integer("n_factorizations"),
+        trace=tuple(record.floats("trace", None).tolist()),
+        outlier_proba=record.floats("outlier_proba", n) if record.given("outlier_proba") else None,
+        outlier_model=decode_outliers(record.child("outlier_model"))
+        if record.given("outlier_model")
+        else None,
+        n_densities=record.number("n_densities") if record.given("n_densities") else None,
+        note=record.text("note"),
+    )
+
+
+def encode_outliers(model: OutlierModel, store: ArrayStore) -> Json:
+    """The likelihood of a method that knows outliers."""
+    if isinstance(model, AsorOutliers):
+        return {
+            "class": "AsorOutliers",
+            "noise_variance": plain_number(model.noise_variance),
+            "rate": plain_number(model.rate),
+            "prior": encode_prior(model.prior),
+        }
+    if isinstance(model, MixtureOutliers):
+        return {
+            "class": "MixtureOutliers",
+            "noise_variance": plain_number(model.noise_variance),
+            "share": store.add(model.share),
+            "ratio": store.add(model.ratio),
+        }
+    if isinstance(model, BranchLikelihood):
+        return {"class": "BranchLikelihood", **encode_branches(model, store)}
+    raise ValueError(f"a model of outliers of type {type(model).__name__} cannot be saved")
+
+
+def encode_branches(model: BranchLikelihood, store: ArrayStore) -> Json:
+    """Contamination as it was learned."""
+    found = model.contamination
+    return {
+        "nominal": plain_number(model.nominal),
+        "noise": plain_number(float(found.noise)),
+        "shift": plain_number(float(found.shift)),
+        "spread": plain_number(float(found.spread)),
+        "shape": found.shape.name,
+        "centres": store.add(found.shape.centres),
+        "width": plain_number(found.shape.width),
+    }
+
+
+def decode_outliers(record: Record) -> KnownModel:
+    """What :func:`encode_outliers` described."""
+    decode = OUTLIER_MODELS.get(record.text("class"))
+    if decode is None:
+        raise record.fail("class", "the name of a model of outliers that sturdygp knows")
+    return decode(record)
+
+
+def decode_asor(record: Record) -> AsorOutliers:
+    """A normal spike and a Student-t slab."""
+    prior = decode_prior(record.child("prior"))
+    if not isinstance(prior, AsorPrior):
+        raise record.fail("prior", "an AsorPrior")
+    return AsorOutliers(record.number("noise_variance"), record.number("rate"), prior)
+
+
+def decode_mixture(record: Record) -> MixtureOutliers:
+    """A mixture of normals."""
+    share = record.floats("share", None)
+    return MixtureOutliers(record.number("noise_variance"), share, record.floats("ratio", len(share)))
+
+
+def decode_branches(record: Record) -> BranchLikelihood:
+    """Nominal readings, and faults with a learned shift, spread and shape."""
+    shape = Shape(record.text("shape"), record.floats("centres", None), record.number("width"))
+    noise, shift, spread = (np.asarray(record.number(name)) for name in ("noise", "shift", "spread"))
+    return BranchLikelihood(Contamination(noise, shift, spread, shape), record.number("nominal"))
+
+
+OUTLIER_MODELS: dict[str, Callable[[Record], KnownModel]] = {
+    "AsorOutliers": decode_asor,
+    "MixtureOutliers": decode_mixture,
+    "BranchLikelihood": decode_branches,
+}
