@@ -11,6 +11,7 @@ from sturdygp.cli.data import datasets
 from sturdygp.cli.demo import run_demo
 from sturdygp.cli.report import export, figure, table
 from sturdygp.cli.reproduce import reproduce, status
+from sturdygp.cli.tables import fit, flag, predict
 
 CITATION = """\
 @article{majal2026asor,
@@ -50,5 +51,5 @@ def demo(output: Path) -> None:
     run_demo(output)
 
 
-for command in (reproduce, status, figure, table, export, datasets):
+for command in (flag, fit, predict, reproduce, status, figure, table, export, datasets):
     main.add_command(command)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import TextIO
 
 WIDTH = 30
@@ -48,6 +51,31 @@ class Progress:
         left = elapsed / self.done * (self.total - self.done)
         failures = f", {self.failed} failed" if self.failed else ""
         return f"[{bar}]  {self.done}/{self.total}  {in_words(left)} left{failures}"
+
+
+@contextmanager
+def waiting(message: str, stream: TextIO | None = None) -> Iterator[None]:
+    """A line with the time that has passed, for work that cannot tell how far it is."""
+    shown = stream or sys.stderr
+    if not shown.isatty():
+        yield
+        return
+    started, done = time.monotonic(), Event()
+
+    def tick() -> None:
+        while not done.wait(REDRAW_SECONDS):
+            shown.write(f"\r\x1b[K{message}, {in_words(time.monotonic() - started)}")
+            shown.flush()
+
+    ticking = Thread(target=tick, daemon=True)
+    ticking.start()
+    try:
+        yield
+    finally:
+        done.set()
+        ticking.join()
+        shown.write("\r\x1b[K")
+        shown.flush()
 
 
 def in_words(seconds: float) -> str:

@@ -1,0 +1,62 @@
+"""What a command tells: lines for a person, or one JSON document for a program."""
+
+from __future__ import annotations
+
+import json
+from textwrap import fill
+from typing import Any
+
+import click
+
+WIDTH = 80
+INDENT = 10
+
+
+class Saying:
+    """Collects what there is to say: a person sees it at once, a program at the end."""
+
+    def __init__(self, as_json: bool, quiet: bool, document: dict[str, Any]) -> None:
+        self._as_json = as_json
+        self._quiet = quiet
+        self._document = document
+
+    def line(self, heading: str, text: str, **values: Any) -> None:
+        """A paragraph with a heading beside it; the values are for the document."""
+        self.add(**values)
+        if not (self._as_json or self._quiet):
+            click.echo(paragraph(heading, text))
+
+    def items(self, heading: str, texts: tuple[str, ...], name: str) -> None:
+        """A paragraph for each text."""
+        self.add(**{name: list(texts)})
+        for index, text in enumerate(texts):
+            self.line("" if index else heading, text)
+
+    def add(self, **values: Any) -> None:
+        """For the document alone."""
+        self._document.update(values)
+
+    def finish(self) -> None:
+        """Print the document if that was asked for."""
+        if self._as_json:
+            click.echo(json.dumps(self._document, indent=1))
+
+
+def paragraph(heading: str, text: str) -> str:
+    """Text within the width of a terminal, its heading in the margin.
+
+    Examples
+    --------
+    >>> text = "time (hours since 2024-01-01), temperature, humidity, air pressure, light"
+    >>> print(paragraph("Inputs", text))
+    Inputs    time (hours since 2024-01-01), temperature, humidity, air pressure,
+              light
+    """
+    return fill(
+        text,
+        WIDTH,
+        initial_indent=heading.ljust(INDENT),
+        subsequent_indent=" " * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,166 @@
+"""Commands for tables: mark faulty readings, fit a model, predict with it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXIT_CODES = (
+    "Exit code: 0 if all went well, 1 if the data or files do not serve, 2 if the command is not understood."
+)
+INSTALL = "tables need pandas, which is not installed: pip install 'sturdygp[tables]'"
+FLAGGING_METHODS = ("robust", "asor", "mixture")
+ALL_METHODS = (*FLAGGING_METHODS, "student-t", "rcgp", "standard")
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read a table, and what to fit to it."""
+
+    targets: tuple[str, ...]
+    inputs: tuple[str, ...]
+    time: str | None
+    categories: tuple[str, ...]
+    exclude: tuple[str, ...]
+    missing: tuple[str, ...]
+    separator: str | None
+    decimal: str | None
+    sample: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What to print."""
+
+    as_json: bool
+    quiet: bool
+    debug: bool
+
+
+TABLE_OPTIONS = (
+    click.option(
+        "--target", "targets", multiple=True, required=True, help="Column of readings; several with commas."
+    ),
+    click.option(
+        "--inputs", multiple=True, help="Columns that explain it, with commas; all that serve if not given."
+    ),
+    click.option("--time", help="Column with the time of a reading; it is an input."),
+    click.option(
+        "--categories", multiple=True, help="Columns to take for categories although they are numbers."
+    ),
+    click.option("--exclude", multiple=True, help="Columns that are not to be inputs."),
+    click.option("--missing", multiple=True, help="What stands for a missing value, such as -200."),
+    click.option("--separator", help="What stands between fields of a text file; guessed if not given."),
+    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark; guessed if not given."),
+    click.option("--sample", type=click.IntRange(min=2), help="Fit so many rows, drawn at random."),
+    click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For what is drawn."
+    ),
+)
+OUTPUT_OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text."),
+    click.option("--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--debug", is_flag=True, help="Show where an error arose."),
+)
+
+
+def grouped(name: str, cls: type[Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    """Gives a command several options as one argument."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            group = cls(**{each.name: values.pop(each.name) for each in fields(cls)})
+            command(**values, **{name: group})
+
+        for option in reversed(options):
+            run = option(run)
+        return run
+
+    return decorate
+
+
+@contextmanager
+def errors_in_one_line(*, debug: bool) -> Iterator[None]:
+    """What went wrong in one line; with its traceback if that is asked for."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        if debug:
+            raise
+        said = (
+            f"{error.filename}: {error.strerror}"
+            if isinstance(error, OSError) and error.strerror
+            else str(error)
+        )
+        raise click.ClickException(" ".join(said.split()) or "not enough memory; use --sample") from error
+
+
+def work() -> Any:
+    """The module that does the work; it needs pandas, which other commands do without."""
+    try:
+        return importlib.import_module("sturdygp.cli.table_work")
+    except ModuleNotFoundError as error:
+        raise ImportError(INSTALL if error.name == "pandas" else str(error)) from error
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("data", type=FILE)
+@grouped("table", TableOptions, TABLE_OPTIONS)
+@click.option("--method", type=click.Choice(FLAGGING_METHODS), default="robust", show_default=True)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Outlier probability above which a reading is flagged.",
+)
+@click.option("--out", type=NEW_FILE, help="File to write; DATA with _flagged in its name if not given.")
+@grouped("output", OutputOptions, OUTPUT_OPTIONS)
+def flag(
+    data: Path, table: TableOptions, method: str, threshold: float, out: Path | None, output: OutputOptions
+) -> None:
+    """Mark the readings in DATA that are probably faulty.
+
+    DATA is a table: CSV, TSV, Parquet or Excel. It is written back with the probability that each reading is
+    an outlier, the value that was expected, the bounds within which 95 % of good readings lie, and a flag.
+    """
+    with errors_in_one_line(debug=output.debug):
+        work().flag(data, table, method, threshold, out, output)
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("data", type=FILE)
+@grouped("table", TableOptions, TABLE_OPTIONS)
+@click.option("--method", type=click.Choice(ALL_METHODS), default="robust", show_default=True)
+@click.option("--save", type=NEW_FILE, required=True, help="File for the model; its usual ending is .sgp.")
+@grouped("output", OutputOptions, OUTPUT_OPTIONS)
+def fit(data: Path, table: TableOptions, method: str, save: Path, output: OutputOptions) -> None:
+    """Fit a model to the table DATA and save it for sturdygp predict."""
+    with errors_in_one_line(debug=output.debug):
+        work().fit(data, table, method, save, output)
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
+@click.option("--out", type=NEW_FILE, help="File to write; DATA with _predicted in its name if not given.")
+@grouped("output", OutputOptions, OUTPUT_OPTIONS)
+def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) -> None:
+    """Predict readings for the table DATA with a MODEL that sturdygp fit saved.
+
+    DATA is written back with the expected value and the bounds within which 95 % of good readings lie. Where
+    DATA has readings, the model also tells how probably each is an outlier.
+    """
+    with errors_in_one_line(debug=output.debug):
+        work().predict(model, data, out, output)

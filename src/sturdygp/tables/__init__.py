@@ -1,0 +1,1 @@
+"""Tables of readings: reading files, turning columns into inputs, finding faults. Needs pandas."""

@@ -1,0 +1,179 @@
+"""Fitting a model to a table, and finding its faulty readings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.estimators.asor import AsorGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.mixture import MixtureGPRegressor
+from sturdygp.estimators.rcgp import RCGPRegressor
+from sturdygp.estimators.robust import RobustGPRegressor
+from sturdygp.estimators.standard import StandardGPRegressor
+from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.tables.errors import TableError
+from sturdygp.tables.model import Assessment, TableModel
+from sturdygp.tables.prepare import Prepared
+from sturdygp.tables.read import TableFile
+
+FLAGGING: Mapping[str, type[BaseGPRegressor]] = {
+    "robust": RobustGPRegressor,
+    "asor": AsorGPRegressor,
+    "mixture": MixtureGPRegressor,
+}
+METHODS: Mapping[str, type[BaseGPRegressor]] = {
+    **FLAGGING,
+    "student-t": StudentTGPRegressor,
+    "rcgp": RCGPRegressor,
+    "standard": StandardGPRegressor,
+}
+# Time goes with the cube of the rows, memory with their square.
+MOST_ROWS = 5000
+USUAL_SAMPLE = 1500
+FEWEST_ROWS = 2
+# Digits that are written.
+DIGITS = 8
+PROBA_DECIMALS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTable:
+    """A model, the rows that it was fitted to, and how many rows there were of which kind."""
+
+    model: TableModel
+    fitted: BoolArray
+    rows: Mapping[str, int]
+
+
+def fit_table(
+    frame: pd.DataFrame, prepared: Prepared, method: str, sample: int | None = None, seed: int = 0
+) -> FittedTable:
+    """Fit a model to the complete rows of a table, or to a sample of them."""
+    complete: BoolArray = ~np.any(np.isnan(prepared.raw), axis=1)
+    read: BoolArray = ~np.all(np.isnan(prepared.readings), axis=1)
+    rows = {
+        "read": len(frame),
+        "input_missing": int((~complete).sum()),
+        "target_missing": int((complete & ~read).sum()),
+    }
+    fitted = choose_rows(complete & read, sample, seed)
+    plan = prepared.plan.scaled_to(prepared.raw[complete])
+    X, y = plan.matrix(frame)[fitted], prepared.readings[fitted]
+    estimator = METHODS[method](random_state=seed).fit(X, y[:, 0] if len(plan.targets) == 1 else y)
+    rows |= {"usable": int((complete & read).sum()), "fitted": int(fitted.sum())}
+    return FittedTable(TableModel(plan, estimator), fitted, rows)
+
+
+def choose_rows(usable: BoolArray, sample: int | None, seed: int) -> BoolArray:
+    """All rows that can be used, or a sample of them; refuses too many."""
+    count = int(usable.sum())
+    if count < FEWEST_ROWS:
+        raise TableError(
+            f"only {count} of {len(usable)} rows have a target and all inputs; choose inputs that are "
+            "missing less often with --inputs, or leave some out with --exclude"
+        )
+    wanted = count if sample is None else min(sample, count)
+    if wanted > MOST_ROWS:
+        raise TableError(
+            f"{wanted} rows are more than the {MOST_ROWS} that can be fitted; add --sample {USUAL_SAMPLE} "
+            "to fit that many rows, drawn at random, and still get a result for every row"
+        )
+    if wanted == count:
+        return usable
+    chosen = np.zeros(len(usable), dtype=bool)
+    chosen[np.random.default_rng(seed).choice(np.flatnonzero(usable), wanted, replace=False)] = True
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class FlagResult:
+    """All that flagging a table gave: what a person is told, a file and a report are made of it."""
+
+    file: TableFile
+    prepared: Prepared
+    fit: FittedTable
+    assessment: Assessment
+    threshold: float
+
+    @property
+    def flagged(self) -> BoolArray:
+        """Which readings are probably faulty, shape (rows, targets)."""
+        return flags(self.assessment, self.threshold)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table with the results beside it."""
+        return with_results(self.file.frame, self.prepared.plan.targets, self.assessment, self.threshold)
+
+
+def flag_table(
+    file: TableFile,
+    prepared: Prepared,
+    method: str,
+    threshold: float,
+    sample: int | None = None,
+    seed: int = 0,
+) -> FlagResult:
+    """Fit a model that tells outliers, and judge every row of the table."""
+    fit = fit_table(file.frame, prepared, method, sample, seed)
+    return FlagResult(file, prepared, fit, fit.model.assess(file.frame, fit.fitted), threshold)
+
+
+def result_names(target: str) -> dict[str, str]:
+    """The columns that are added for a target."""
+    return {
+        "outlier_proba": f"{target}_outlier_probability",
+        "expected": f"{target}_expected",
+        "lower": f"{target}_lower",
+        "upper": f"{target}_upper",
+        "flag": f"{target}_flag",
+    }
+
+
+def check_results_absent(frame: pd.DataFrame, targets: tuple[str, ...]) -> None:
+    """Refuse a table that has results already: they would be taken for inputs, or overwritten."""
+    present = [name for target in targets for name in result_names(target).values() if name in frame]
+    if present:
+        raise TableError(
+            f"the table already has the column {present[0]!r}, as a result would; "
+            "use the original table, or rename that column"
+        )
+
+
+def flags(assessment: Assessment, threshold: float) -> BoolArray:
+    """Which readings are probably faulty; none if the model does not tell."""
+    proba = assessment.outlier_proba
+    return np.zeros(assessment.readings.shape, dtype=bool) if proba is None else proba > threshold
+
+
+def with_results(
+    frame: pd.DataFrame, targets: tuple[str, ...], assessment: Assessment, threshold: float
+) -> pd.DataFrame:
+    """The table with the results beside it."""
+    added: dict[str, object] = {}
+    flagged, proba = flags(assessment, threshold), assessment.outlier_proba
+    for index, target in enumerate(targets):
+        names = result_names(target)
+        for name in ("expected", "lower", "upper"):
+            added[names[name]] = significant(getattr(assessment, name)[:, index])
+        if proba is not None and not np.isnan(assessment.readings[:, index]).all():
+            added[names["outlier_proba"]] = proba[:, index].round(PROBA_DECIMALS)
+            added[names["flag"]] = flagged[:, index]
+    return pd.concat([frame, pd.DataFrame(added, index=frame.index)], axis=1)
+
+
+def significant(values: FloatArray) -> FloatArray:
+    """Values with as many digits as anyone reads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> significant(np.array([1.23456789012, np.nan]))
+    array([1.2345679,       nan])
+    """
+    return np.array([float(f"{value:.{DIGITS}g}") for value in values])

@@ -1,0 +1,175 @@
+"""How columns of a table become inputs of a model; it is saved with the model and applied to new tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.persistence.archive import Json
+from sturdygp.persistence.record import Record
+from sturdygp.tables.cells import Cells
+from sturdygp.tables.errors import TableError
+
+# Units of time by the least span for which they are used, in seconds.
+UNITS: Mapping[str, float] = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+# A span of this many units is enough to count in them.
+ENOUGH_UNITS = 3.0
+SHOWN_TEXTS = 3
+
+
+@dataclass(frozen=True)
+class InputColumn(ABC):
+    """A column that is an input; final classes say how its cells become numbers."""
+
+    kind: ClassVar[str]
+    name: str
+
+    @abstractmethod
+    def read(self, cells: Cells) -> FloatArray:
+        """Numbers of shape (rows, features), NaN where a cell is missing."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """In words, for the person who runs it."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """A name for each feature."""
+        return (self.name,)
+
+    def plain(self) -> Json:
+        """As JSON."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class NumberInput(InputColumn):
+    """Numbers as they are."""
+
+    kind: ClassVar[str] = "number"
+    decimal: str = "."
+
+    def read(self, cells: Cells) -> FloatArray:
+        """One feature."""
+        return cells.numbers(self.decimal)[:, None]
+
+    def describe(self) -> str:
+        """Its name is enough."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class TimeInput(InputColumn):
+    """Timestamps as the time since an origin."""
+
+    kind: ClassVar[str] = "time"
+    time_format: str
+    origin: str
+    unit: str
+
+    @classmethod
+    def starting(cls, name: str, cells: Cells, time_format: str) -> TimeInput:
+        """The origin is the earliest time; the unit suits the span."""
+        times = cells.times(time_format)
+        first, last = np.nanmin(times), np.nanmax(times)
+        span = float((last - first) / np.timedelta64(1, "s"))
+        fitting = [unit for unit, seconds in UNITS.items() if span >= ENOUGH_UNITS * seconds]
+        unit = fitting[0] if fitting else "seconds"
+        return cls(name, time_format, str(np.datetime_as_string(first, unit="s")), unit)
+
+    def read(self, cells: Cells) -> FloatArray:
+        """One feature."""
+        elapsed = cells.times(self.time_format) - np.datetime64(self.origin)
+        return np.asarray(elapsed / np.timedelta64(1, "s"), dtype=np.float64)[:, None] / UNITS[self.unit]
+
+    def describe(self) -> str:
+        """What its numbers mean."""
+        return f"{self.name} ({self.unit} since {self.origin.replace('T00:00:00', '').replace('T', ' ')})"
+
+
+@dataclass(frozen=True)
+class ClockInput(InputColumn):
+    """Times of day as hours since midnight."""
+
+    kind: ClassVar[str] = "clock"
+    clock_format: str
+
+    def read(self, cells: Cells) -> FloatArray:
+        """One feature."""
+        return cells.clocks(self.clock_format)[:, None]
+
+    def describe(self) -> str:
+        """What its numbers mean."""
+        return f"{self.name} (hour of the day)"
+
+
+@dataclass(frozen=True)
+class CategoryInput(InputColumn):
+    """Texts as one feature for each category, which is 1 where the cell has it."""
+
+    kind: ClassVar[str] = "category"
+    categories: tuple[str, ...]
+
+    def read(self, cells: Cells) -> FloatArray:
+        """A feature for each category."""
+        texts = cells.texts()
+        unknown = sorted(set(texts[cells.given]) - set(self.categories))
+        if unknown:
+            raise TableError(
+                f"column {self.name!r} has categories that the model does not know: {listed(unknown)}; "
+                f"it knows {listed(self.categories)}"
+            )
+        features: FloatArray = (texts[:, None] == np.array(self.categories, dtype=object)).astype(np.float64)
+        features[~cells.given] = np.nan
+        return features
+
+    def describe(self) -> str:
+        """Which categories there are."""
+        return f"{self.name} ({len(self.categories)} categories: {listed(self.categories)})"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """A name for each feature."""
+        return tuple(f"{self.name}={category}" for category in self.categories)
+
+
+def listed(texts: tuple[str, ...] | list[str]) -> str:
+    """The first few, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    more = len(texts) - SHOWN_TEXTS
+    return ", ".join(texts[:SHOWN_TEXTS]) + (f" and {more} more" if more > 0 else "")
+
+
+def decode_input(record: Record) -> InputColumn:
+    """What :meth:`InputColumn.plain` described."""
+    build = DECODERS.get(record.text("kind"))
+    if build is None:
+        raise record.fail("kind", "one of " + ", ".join(DECODERS))
+    return build(record)
+
+
+def decode_time(record: Record) -> TimeInput:
+    """Timestamps; the origin must be one itself."""
+    unit, origin = record.text("unit"), record.text("origin")
+    if unit not in UNITS:
+        raise record.fail("unit", "one of " + ", ".join(UNITS))
+    np.datetime64(origin)
+    return TimeInput(record.text("name"), record.text("time_format"), origin, unit)
+
+
+DECODERS: dict[str, Callable[[Record], InputColumn]] = {
+    "number": lambda record: NumberInput(record.text("name"), record.text("decimal")),
+    "time": decode_time,
+    "clock": lambda record: ClockInput(record.text("name"), record.text("clock_format")),
+    "category": lambda record: CategoryInput(record.text("name"), record.texts("categories")),
+}

@@ -1,0 +1,96 @@
+"""A plan: which columns of a table are targets and inputs, and how they become arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from sturdygp._typing import FloatArray
+from sturdygp.persistence.archive import Json
+from sturdygp.persistence.record import Record, plain_number
+from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.errors import TableError
+from sturdygp.tables.inputs import InputColumn, decode_input
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Targets, inputs, how cells are written, and the centre and scale of each feature.
+
+    Features are centred and scaled, so that inputs in very different units start on the same footing.
+    """
+
+    targets: tuple[str, ...]
+    inputs: tuple[InputColumn, ...]
+    cell_format: CellFormat
+    centres: tuple[float, ...] = ()
+    scales: tuple[float, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """A name for each feature."""
+        return tuple(feature for column in self.inputs for feature in column.features)
+
+    def raw_features(self, frame: pd.DataFrame) -> FloatArray:
+        """Features in their own units, shape (rows, features); NaN where a cell is missing."""
+        absent = [column.name for column in self.inputs if column.name not in frame]
+        if absent:
+            raise TableError(
+                f"the table lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent))}; "
+                f"it has {', '.join(map(repr, frame.columns))}"
+            )
+        parts = [column.read(Cells.of(frame[column.name], self.cell_format)) for column in self.inputs]
+        return np.hstack(parts)
+
+    def matrix(self, frame: pd.DataFrame) -> FloatArray:
+        """Features as the model sees them, shape (rows, features); NaN where a cell is missing."""
+        return np.asarray((self.raw_features(frame) - np.array(self.centres)) / np.array(self.scales))
+
+    def readings(self, frame: pd.DataFrame) -> FloatArray:
+        """Targets, shape (rows, targets); NaN where a cell is missing or the column is not there."""
+        columns = [self._reading(frame, name) for name in self.targets]
+        return np.stack(columns, axis=1)
+
+    def _reading(self, frame: pd.DataFrame, name: str) -> FloatArray:
+        if name not in frame:
+            return np.full(len(frame), np.nan)
+        return Cells.of(frame[name], self.cell_format).numbers(self.cell_format.decimal)
+
+    def scaled_to(self, raw: FloatArray) -> Self:
+        """The plan with centres and scales of these features; categories stay 0 or 1."""
+        count = [len(column.features) for column in self.inputs]
+        plain = np.repeat([column.kind == "category" for column in self.inputs], count)
+        centres, scales = np.nanmean(raw, axis=0), np.nanstd(raw, axis=0)
+        scales[plain | (scales == 0.0)] = 1.0
+        centres[plain] = 0.0
+        return replace(self, centres=tuple(centres.tolist()), scales=tuple(scales.tolist()))
+
+    def plain(self) -> Json:
+        """As JSON."""
+        return {
+            "targets": list(self.targets),
+            "inputs": [column.plain() for column in self.inputs],
+            "missing": list(self.cell_format.missing),
+            "decimal": self.cell_format.decimal,
+            "centres": [plain_number(value) for value in self.centres],
+            "scales": [plain_number(value) for value in self.scales],
+        }
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """What :meth:`plain` described."""
+        plan = cls(
+            targets=record.texts("targets"),
+            inputs=tuple(decode_input(each) for each in record.children("inputs")),
+            cell_format=CellFormat(record.texts("missing"), record.text("decimal")),
+            centres=tuple(np.atleast_1d(record.numbers("centres")).tolist()),
+            scales=tuple(np.atleast_1d(record.numbers("scales")).tolist()),
+        )
+        if not len(plan.features) == len(plan.centres) == len(plan.scales):
+            raise record.fail("scales", f"{len(plan.features)} numbers, as many as there are features")
+        if not plan.targets or not all(scale > 0.0 for scale in plan.scales):
+            raise record.fail("scales", "positive, for one target at least")
+        return plan

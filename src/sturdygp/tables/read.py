@@ -1,0 +1,199 @@
+"""Tables from files and back: CSV, TSV, Parquet and Excel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sturdygp._typing import BoolArray
+from sturdygp.tables.errors import HOW_TO_INSTALL, TableError
+
+TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+PARQUET_FORMATS = (".parquet", ".pq")
+EXCEL_FORMATS = (".xlsx", ".xlsm")
+FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
+SEPARATORS = (",", ";", "\t", "|")
+# Lines by which the decimal mark is judged.
+SAMPLE_LINES = 200
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file writes a table."""
+
+    separator: str = ","
+    decimal: str = "."
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A table as the file has it, cells of text files as texts; and what was guessed about the file."""
+
+    frame: pd.DataFrame
+    dialect: Dialect = Dialect()
+    notes: tuple[str, ...] = ()
+
+
+def read_table(path: Path, separator: str | None = None, decimal: str | None = None) -> TableFile:
+    """Read a table; the ending of the file tells its format.
+
+    Parameters
+    ----------
+    path : Path
+        A file with the ending csv, txt, tsv, tab, parquet, pq, xlsx or xlsm.
+    separator, decimal : str, optional
+        What stands between the fields of a text file, and the decimal mark of its numbers. By default they
+        are guessed.
+
+    Raises
+    ------
+    TableError
+        The file is not such a table.
+    """
+    ending = check_ending(path)
+    if ending in TEXT_FORMATS:
+        return read_text(path, TEXT_FORMATS[ending], separator, decimal)
+    try:
+        frame = pd.read_parquet(path) if ending in PARQUET_FORMATS else pd.read_excel(path)
+    except ImportError as error:
+        raise TableError(f"reading {ending} files needs another library: {HOW_TO_INSTALL}") from error
+    except OSError:
+        raise
+    except Exception as error:  # every library that reads these formats has errors of its own
+        raise TableError(f"{path} is not a table in the format of its ending: {first_line(error)}") from error
+    return without_empty(frame.reset_index(drop=True), Dialect(), path)
+
+
+def check_ending(path: Path) -> str:
+    """The ending of a file, if it names a format."""
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise TableError(
+            f"{path.name} does not end in one of {', '.join(FORMATS)}, so its format is not known"
+        )
+    return ending
+
+
+def read_text(path: Path, usual: str, separator: str | None, decimal: str | None) -> TableFile:
+    """Read a text file, every cell as a text, so that it can be written back as it was."""
+    encoding = guess_encoding(path)
+    with path.open(encoding=encoding, newline="") as stream:
+        lines = list(islice(stream, SAMPLE_LINES))
+    separator = separator or guess_separator(lines, usual)
+    decimal = decimal or guess_decimal(lines, separator)
+    try:
+        frame = pd.read_csv(
+            path, sep=separator, dtype=str, na_filter=False, encoding=encoding, skipinitialspace=True
+        )
+    except ValueError as error:
+        raise TableError(f"{path} is not a table: {first_line(error)}") from error
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise TableError(f"{path} has rows with more fields than its header has names")
+    found = without_empty(frame, Dialect(separator, decimal), path)
+    notes = []
+    if separator != usual:
+        notes.append(f"{NAMES.get(separator, repr(separator))} between fields")
+    if decimal != ".":
+        notes.append("decimal commas")
+    return TableFile(found.frame, found.dialect, (*notes, *found.notes))
+
+
+def guess_encoding(path: Path) -> str:
+    """UTF-8 if the file is, else the one that takes any byte."""
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            for _ in stream:
+                pass
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8-sig"
+
+
+def guess_separator(lines: Iterable[str], usual: str) -> str:
+    """What stands most often in the header; the usual one if nothing does.
+
+    Examples
+    --------
+    >>> guess_separator(["Date;CO(GT);T, RH", "1;2,5;3"], ",")
+    ';'
+    """
+    header = next(iter(lines), "")
+    counts = {mark: header.count(mark) for mark in SEPARATORS}
+    best = max(SEPARATORS, key=counts.__getitem__)
+    return usual if counts[best] == counts[usual] else best
+
+
+def guess_decimal(lines: Iterable[str], separator: str) -> str:
+    """A comma if it separates digits more often than a point does, and does not separate fields."""
+    if separator == ",":
+        return "."
+    fields = [field.strip().strip('"') for line in lines for field in line.split(separator)]
+    commas = sum(DECIMAL_COMMA.fullmatch(field) is not None for field in fields)
+    points = sum(DECIMAL_POINT.fullmatch(field) is not None for field in fields)
+    return "," if commas > points else "."
+
+
+def without_empty(frame: pd.DataFrame, dialect: Dialect, path: Path) -> TableFile:
+    """The table without columns that have neither name nor content, and without rows that are empty."""
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    empty = frame.isna() | (frame == "")
+    nameless = [name for name in frame.columns if name.startswith("Unnamed: ") and empty[name].all()]
+    frame, empty = frame.drop(columns=nameless), empty.drop(columns=nameless)
+    blank: BoolArray = np.all(empty.to_numpy(dtype=bool), axis=1)
+    notes = []
+    if nameless:
+        notes.append(f"left out {counted(len(nameless), 'column')} without name and content")
+    if blank.any():
+        notes.append(f"left out {counted(int(blank.sum()), 'empty row')}")
+    kept = frame.loc[~blank].reset_index(drop=True)
+    if not len(kept):
+        raise TableError(f"{path} has no rows below its header")
+    return TableFile(kept, dialect, tuple(notes))
+
+
+def write_table(frame: pd.DataFrame, path: Path, dialect: Dialect) -> None:
+    """Write a table; the ending of the file tells its format."""
+    ending = check_ending(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if ending in TEXT_FORMATS:
+            separator = written_separator(ending, dialect)
+            decimal = "." if separator == "," else dialect.decimal
+            frame.to_csv(path, sep=separator, decimal=decimal, index=False)
+        elif ending in PARQUET_FORMATS:
+            frame.to_parquet(path, index=False)
+        else:
+            frame.to_excel(path, index=False)
+    except ImportError as error:
+        raise TableError(f"writing {ending} files needs another library: {HOW_TO_INSTALL}") from error
+
+
+def written_separator(ending: str, dialect: Dialect) -> str:
+    """That of the file that was read, unless the ending promises another."""
+    usual = TEXT_FORMATS[ending]
+    return usual if "\t" in (usual, dialect.separator) else dialect.separator
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def first_line(error: BaseException) -> str:
+    """An error in one line."""
+    return " ".join((str(error) or type(error).__name__).split())

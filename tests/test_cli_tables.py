@@ -1,0 +1,228 @@
+"""The commands for tables, driven as a user would."""
+
+import builtins
+import json
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from sturdygp.cli.main import main
+from sturdygp.cli.progress import waiting
+
+FAULTS = [5, 17, 30, 44, 58, 71]
+
+
+@pytest.fixture
+def run():
+    return lambda *arguments: CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A sensor with a daily rhythm, read every hour; six readings are wrong and two are missing."""
+    rng = np.random.default_rng(3)
+    hours = np.arange(90.0)
+    y = 20.0 + 4.0 * np.sin(2.0 * np.pi * hours / 24.0) + 0.3 * rng.standard_normal(90)
+    y[FAULTS] += rng.choice([-1.0, 1.0], len(FAULTS)) * rng.uniform(5.0, 20.0, len(FAULTS))
+    y[[10, 11]] = -200.0
+    frame = pd.DataFrame(
+        {
+            "no": np.arange(90),
+            "time": pd.date_range("2024-05-01", periods=90, freq="h").strftime("%Y-%m-%d %H:%M"),
+            "temperature": y.round(2),
+        }
+    )
+    frame.to_csv(tmp_path / "sensor.csv", index=False)
+    return tmp_path / "sensor.csv"
+
+
+def test_flag_finds_the_faults_and_says_what_it_did(run, data):
+    result = run("flag", data, "--target", "temperature", "--missing", "-200")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    for part in (
+        "sensor.csv: 90 rows",
+        "Inputs time (days since 2024-05-01)",
+        "Left out no (only counts the rows)",
+        "88 fitted; 2 without a reading, predicted",
+        "readings are probably faulty",
+        "sensor_flagged.csv",
+    ):
+        assert part in said
+    assert max(map(len, result.output.replace(str(data.parent), "").splitlines())) <= 80
+    table = pd.read_csv(data.with_name("sensor_flagged.csv"))
+    flagged = set(np.flatnonzero(table["temperature_flag"]))
+    # Recall and precision: every fault, and no more than one reading that is none.
+    assert flagged >= set(FAULTS)
+    assert len(flagged) <= len(FAULTS) + 1
+    good = table.drop(index=[*FAULTS, 10, 11])
+    inside = good["temperature"].between(good["temperature_lower"], good["temperature_upper"])
+    assert inside.mean() > 0.85
+    # What was there is there still, and missing readings are predicted.
+    original = pd.read_csv(data)
+    pd.testing.assert_frame_equal(table[original.columns.tolist()], original)
+    assert table.loc[10, "temperature_expected"] == pytest.approx(
+        20.0 + 4.0 * np.sin(2 * np.pi * 10 / 24), abs=1.0
+    )
+
+
+def test_flag_as_json(run, data, tmp_path):
+    out = tmp_path / "out.parquet"
+    result = run(
+        "flag", data, "--target", "temperature", "--inputs", "time", "--missing", "-200", "--method", "asor",
+        "--threshold", "0.9", "--out", out, "--json",
+    )  # fmt: skip
+    document = json.loads(result.stdout)
+    assert document["rows"] == {
+        "read": 90, "input_missing": 0, "target_missing": 2, "usable": 88, "fitted": 88
+    }  # fmt: skip
+    assert document["inputs"] == [
+        {"name": "time", "kind": "time", "description": "time (days since 2024-05-01)"}
+    ]
+    assert document["out"] == str(out)
+    assert document["method"] == "asor"
+    rows = {each["row"] - 1 for each in document["flagged"]["temperature"]}
+    assert rows >= set(FAULTS)
+    assert all(each["outlier_probability"] > 0.9 for each in document["flagged"]["temperature"])
+    table = pd.read_parquet(out)
+    assert set(np.flatnonzero(table["temperature_flag"])) == rows
+
+
+def test_quiet_says_nothing(run, data):
+    result = run("flag", data, "--target", "temperature", "--missing", "-200", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    assert data.with_name("sensor_flagged.csv").exists()
+
+
+def test_fit_then_predict(run, data, tmp_path):
+    model = tmp_path / "models" / "sensor.sgp"
+    fitted = run("fit", data, "--target", "temperature", "--missing", "-200", "--save", model)
+    assert fitted.exit_code == 0, fitted.output
+    assert "Saved" in fitted.output
+    new = tmp_path / "new.tsv"
+    new.write_text("time\ttemperature\n2024-05-03 01:00\t21.1\n2024-05-03 02:00\t90\n\t20\n")
+    result = run("predict", model, new)
+    assert result.exit_code == 0, result.output
+    assert "1 without an input" in result.output
+    assert "temperature: 1 of 2 readings" in result.output
+    table = pd.read_csv(tmp_path / "new_predicted.tsv", sep="\t")
+    assert table["temperature_flag"].tolist() == [False, True, False]
+    truth = 20.0 + 4.0 * np.sin(2 * np.pi * np.array([1.0, 2.0]) / 24.0)
+    np.testing.assert_allclose(table["temperature_expected"][:2], truth, atol=0.5)
+    assert np.isnan(table["temperature_expected"][2])
+    only_inputs = tmp_path / "only.csv"
+    only_inputs.write_text("time\n2024-05-03 01:00\n")
+    document = json.loads(run("predict", model, only_inputs, "--json").stdout)
+    assert document["columns"] == ["temperature_expected", "temperature_lower", "temperature_upper"]
+
+
+def test_a_model_that_does_not_flag_predicts(run, data, tmp_path):
+    model = tmp_path / "model.sgp"
+    arguments = ("--target", "temperature", "--missing", "-200", "--method", "standard", "--sample", "30")
+    result = run("fit", data, *arguments, "--save", model, "--json")
+    assert json.loads(result.stdout)["rows"]["fitted"] == 30
+    predicted = run("predict", model, data, "--out", tmp_path / "out.csv")
+    assert predicted.exit_code == 0
+    assert "Flagged" not in predicted.output
+
+
+def failing(run, *arguments):
+    """A command that fails with an error in one line."""
+    result = run(*arguments)
+    lines = result.stderr.strip().splitlines()
+    assert result.exit_code == 1
+    assert len(lines) == 1
+    assert lines[0].startswith("Error: ")
+    assert result.stdout == ""
+    return lines[0]
+
+
+def test_errors_are_one_line_and_exit_with_one(run, data, tmp_path):
+    target = ("--target", "temperature")
+    assert "has no column 'pressure'" in failing(run, "flag", data, "--target", "pressure")
+    assert "is the table itself" in failing(run, "flag", data, *target, "--out", data)
+    assert "does not end in one of" in failing(run, "flag", data, *target, "--out", tmp_path / "x.doc")
+    assert "is not a model that can be loaded" in failing(run, "predict", data, data)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    assert "is not a table" in failing(run, "flag", empty, *target)
+    twice = tmp_path / "twice.csv"
+    twice.write_text("t,y,y_flag\n1,2,True\n2,3,False\n")
+    assert "already has the column 'y_flag'" in failing(run, "flag", twice, "--target", "y")
+    long = tmp_path / "long.csv"
+    long.write_text("t,y\n" + "".join(f"{i / 2},{i % 7}\n" for i in range(5001)))
+    assert "--sample 1500" in failing(run, "flag", long, "--target", "y", "--json")
+
+
+def test_debug_shows_where_an_error_arose(run, data):
+    result = run("flag", data, "--target", "pressure", "--debug")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, ValueError)
+
+
+def test_commands_that_are_not_understood_exit_with_two(run, data):
+    for arguments in (
+        ("flag", data),
+        ("flag", "nowhere.csv", "--target", "y"),
+        ("flag", data, "--target", "temperature", "--method", "magic"),
+        ("flag", data, "--target", "temperature", "--threshold", "1.5"),
+        ("fit", data, "--target", "temperature"),
+    ):
+        assert run(*arguments).exit_code == 2
+    assert "Exit code: 0" in run("flag", "--help").output
+
+
+def test_without_pandas_the_commands_say_what_to_install(run, data, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *arguments, **keywords):
+        if name == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+        return real(name, *arguments, **keywords)
+
+    for name in [
+        each for each in sys.modules if each.startswith(("sturdygp.tables", "sturdygp.cli.table_work"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert "pip install 'sturdygp[tables]'" in failing(run, "flag", data, "--target", "temperature")
+
+
+def test_fits_that_do_not_converge_are_told(run, data, monkeypatch):
+    from sturdygp.tables import flagging
+
+    def hasty(random_state):
+        return flagging.StandardGPRegressor(max_iter=1, random_state=random_state)
+
+    monkeypatch.setattr(flagging, "METHODS", {"standard": hasty})
+    arguments = ("--target", "temperature", "--method", "standard", "--save", data.with_name("m.sgp"))
+    result = run("fit", data, *arguments)
+    assert "Warning   stopped at max_iter" in result.output
+
+
+class Terminal:
+    def __init__(self):
+        self.written = []
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.written.append(text)
+
+    def flush(self):
+        pass
+
+
+def test_waiting_is_shown_on_a_terminal_and_cleared(monkeypatch):
+    monkeypatch.setattr("sturdygp.cli.progress.REDRAW_SECONDS", 0.01)
+    terminal = Terminal()
+    with waiting("Fitting 9 rows", terminal):
+        while not terminal.written:
+            time.sleep(0.001)
+    assert "Fitting 9 rows, 0 s" in terminal.written[0]
+    assert terminal.written[-1] == "\r\x1b[K"

@@ -1,0 +1,379 @@
+"""Tables: files are read as people write them, columns are recognised, and what was guessed is told."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sturdygp import RobustGPRegressor, StandardGPRegressor, load
+from sturdygp.exceptions import ModelFileError
+from sturdygp.persistence.record import Record
+from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.errors import TableError
+from sturdygp.tables.flagging import (
+    check_results_absent,
+    choose_rows,
+    fit_table,
+    flag_table,
+    result_names,
+    with_results,
+)
+from sturdygp.tables.model import TableModel
+from sturdygp.tables.plan import Plan
+from sturdygp.tables.prepare import Request, prepare
+from sturdygp.tables.read import Dialect, TableFile, read_table, write_table
+
+# As the Air Quality data of the UCI repository are written.
+EUROPEAN = """Date;Time;CO(GT);T;remark;;
+10/03/2004;18.00.00;2,6;13,6;;;
+11/03/2004;19.00.00;-200;13,3;ok;;
+13/03/2004;20.00.00;2,2;-200;;;
+;;;;;;
+"""
+
+
+def written(tmp_path, text, name="table.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+def cells(*values, **how):
+    return Cells.of(pd.Series(list(values)), CellFormat(**how))
+
+
+# -------------------------------------------------------------------------------------------- files
+
+
+def test_a_european_file_is_read_and_written_back(tmp_path):
+    path = written(tmp_path, EUROPEAN)
+    table = read_table(path)
+    assert table.dialect == Dialect(";", ",")
+    assert table.notes == (
+        "semicolons between fields",
+        "decimal commas",
+        "left out 2 columns without name and content",
+        "left out 1 empty row",
+    )
+    assert table.frame["CO(GT)"].tolist() == ["2,6", "-200", "2,2"]
+    out = tmp_path / "new" / "out.csv"
+    write_table(table.frame.assign(expected=[1.5, np.nan, 2.0]), out, table.dialect)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "Date;Time;CO(GT);T;remark;expected"
+    assert lines[1] == "10/03/2004;18.00.00;2,6;13,6;;1,5"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "xlsx"])
+def test_every_format_comes_back(ending, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "when": pd.date_range("2024-01-01", periods=4, freq="h"),
+            "site": ["A", "B, north", None, "ü"],
+            "y": [1.25, np.nan, -3.0, 4.0],
+        }
+    )
+    path = tmp_path / f"table.{ending}"
+    write_table(frame, path, Dialect())
+    table = read_table(path)
+    assert table.notes == ()
+    assert table.frame.columns.tolist() == ["when", "site", "y"]
+    format_ = CellFormat()
+    np.testing.assert_array_equal(Cells.of(table.frame["y"], format_).numbers(), frame["y"])
+    assert Cells.of(table.frame["when"], format_).kind(".") == "time"
+    assert Cells.of(table.frame["site"], format_).texts().tolist() == ["A", "B, north", None, "ü"]
+
+
+def test_other_encodings_and_separators(tmp_path):
+    latin = read_table(written(tmp_path, "größe|y\n1|2\n", encoding="latin-1"))
+    assert latin.frame.columns.tolist() == ["größe", "y"]
+    assert latin.notes == ("bars between fields",)
+    marked = read_table(written(tmp_path, "\ufeffa,b\n1,2\n"))
+    assert marked.frame.columns.tolist() == ["a", "b"]
+    one = read_table(written(tmp_path, "a\n1\n2\n"))
+    assert one.frame["a"].tolist() == ["1", "2"]
+    forced = read_table(written(tmp_path, "a;b\n1;2\n"), separator=",", decimal=",")
+    assert forced.frame.columns.tolist() == ["a;b"]
+    assert forced.dialect == Dialect(",", ",")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("table.docx", "", "does not end in one of"),
+        ("table.csv", "", "is not a table"),
+        ("table.csv", "a,b\n", "has no rows below its header"),
+        ("table.csv", "a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
+        ("table.csv", "a,b\n1,2\n4,5,6\n", "is not a table"),
+        ("table.xlsx", "not a workbook", "is not a table in the format of its ending"),
+        ("table.parquet", "not parquet", "is not a table in the format of its ending"),
+    ],
+)
+def test_files_that_are_no_tables_are_refused(name, text, message, tmp_path):
+    with pytest.raises(TableError, match=message):
+        read_table(written(tmp_path, text, name))
+
+
+# -------------------------------------------------------------------------------------------- cells
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (["1", "2.5", " 3 ", "NA", ""], "number"),
+        (["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "fault"], "number"),
+        (["1", "fault", "3"], "text"),
+        ([1, 2, 3], "number"),
+        ([True, False], "number"),
+        (["2024-01-01", "2024-01-02T10:00:00Z"], "time"),
+        (["31/12/2023", "01/01/2024"], "time"),
+        (["12/31/2023 10:00", "01/01/2024 11:00"], "time"),
+        (list(pd.date_range("2024", periods=2, tz="Europe/Berlin")), "time"),
+        (["18:30", "07:15"], "clock"),
+        (["18.00.00", "19.00.00"], "clock"),
+        (["A", "B"], "text"),
+        (["", "n/a", None], "empty"),
+        ([np.nan, np.nan], "empty"),
+    ],
+)
+def test_kinds_of_columns(column, kind):
+    assert cells(*column).kind(".") == kind
+
+
+def test_what_stands_for_missing_values():
+    np.testing.assert_array_equal(
+        cells("1,5", "-200", "-200,0", decimal=",", missing=("-200",)).numbers(","), [1.5, np.nan, np.nan]
+    )
+    np.testing.assert_array_equal(cells(1.5, -200.0, missing=("-200", "gone")).numbers(), [1.5, np.nan])
+    np.testing.assert_array_equal(
+        cells("1", "gone", "inf", missing=("gone",)).numbers(), [1.0, np.nan, np.nan]
+    )
+    np.testing.assert_array_equal(cells(1, None).numbers(), [1.0, np.nan])
+
+
+def test_dates_that_can_be_read_in_two_ways_ascend():
+    assert cells("01/02/2024", "02/02/2024", "03/02/2024").time_format() == "%d/%m/%Y"
+    assert cells("02/01/2024", "02/02/2024", "03/01/2024").time_format() == "%m/%d/%Y"
+    np.testing.assert_allclose(cells("18:30", "07:15:00", "").clocks("%H:%M")[[0, 2]], [18.5, np.nan])
+
+
+# ------------------------------------------------------------------------------------------ columns
+
+
+def frame_of(n=60):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "id": np.arange(1, n + 1),
+            "when": pd.date_range("2024-03-01 12:00", periods=n, freq="h").astype(str),
+            "site": np.where(np.arange(n) % 3 == 0, "A", "B"),
+            "load": rng.uniform(0, 1e4, n),
+            "version": "2.1",
+            "rare": np.where(np.arange(n) % 10 == 0, 1.5, np.nan),
+            "comment": [f"remark {i}" for i in range(n)],
+            "nothing": [None] * n,
+            "y": np.sin(np.arange(n) / 5.0) + 0.05 * rng.standard_normal(n),
+        }
+    )
+
+
+def test_columns_are_guessed_and_the_guesses_told():
+    prepared = prepare(frame_of(), Request(targets=("y",)))
+    assert [column.describe() for column in prepared.plan.inputs] == [
+        "when (hours since 2024-03-01 12:00:00)",
+        "site (2 categories: A, B)",
+        "load",
+    ]
+    assert prepared.left_out == (
+        "version (the same in every row)",
+        "rare (missing in 90 % of the rows)",
+        "comment (60 different texts)",
+        "nothing (empty)",
+        "id (only counts the rows)",
+    )
+    assert prepared.plan.features == ("when", "site=A", "site=B", "load")
+    assert prepared.raw[1].tolist()[:3] == [1.0, 0.0, 1.0]
+
+
+def test_guesses_can_be_overridden():
+    frame = frame_of()
+    request = Request(targets=("y",), inputs=("load", "id"), time="when", categories=("id",))
+    assert [column.kind for column in prepare(frame, request).plan.inputs] == ["time", "number", "category"]
+    asked = prepare(frame, Request(targets=("y",), inputs=("comment",)))
+    assert len(asked.plan.features) == 60
+    excluded = prepare(frame, Request(targets=("y",), exclude=("when", "site")))
+    # Nothing tells the order now, but a column that is called id counts nothing that matters.
+    assert [column.name for column in excluded.plan.inputs] == ["load"]
+    assert "site (as you asked)" in excluded.left_out
+    texts = frame_of(300)
+    with pytest.raises(TableError, match="300 different texts, too many"):
+        prepare(texts, Request(targets=("y",), inputs=("comment",)))
+
+
+def test_a_count_is_the_input_if_there_is_no_other():
+    frame = pd.DataFrame({"index": [1, 2, 3], "y": [1.0, 2.0, 3.0]})
+    assert [column.name for column in prepare(frame, Request(targets=("y",))).plan.inputs] == ["index"]
+    sensor = pd.DataFrame({"cycle": [5, 6, 7], "t": [1.0, 5.0, 2.0], "y": [1.0, 2.0, 3.0]})
+    assert [column.name for column in prepare(sensor, Request(targets=("y",))).plan.inputs] == ["t", "cycle"]
+
+
+def test_remarks_among_numbers_are_told():
+    frame = pd.DataFrame(
+        {"t": range(20), "x": ["1.5"] * 10 + ["2"] * 9 + ["fault"], "y": ["2"] * 19 + ["err"]}
+    )
+    prepared = prepare(frame, Request(targets=("y",)))
+    assert prepared.notes == (
+        "y: 1 cells are not numbers (for example 'err') and count as missing",
+        "x: 1 cells are not numbers (for example 'fault') and count as missing",
+    )
+    assert np.isnan(prepared.readings[19, 0])
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Request(targets=("z",)), "has no column 'z'; it has 'id', 'when'"),
+        (Request(targets=("y",), inputs=("q",)), "has no column 'q'"),
+        (Request(targets=("y",), time="q"), "has no column 'q'"),
+        (Request(targets=("y",), inputs=("y",)), "'y' cannot be a target and an input"),
+        (Request(targets=("y", "y")), "name each target once"),
+        (Request(targets=()), "name each target once"),
+        (Request(targets=("site",)), "'site' does not hold numbers .for example 'A'"),
+        (Request(targets=("nothing",)), "'nothing' has no reading at all"),
+        (Request(targets=("y",), inputs=("nothing",)), "'nothing' is empty"),
+        (Request(targets=("y",), time="site"), "'site' does not hold times"),
+        (Request(targets=("y",), exclude=("when", "site", "load", "id")), "no column can serve as an input"),
+    ],
+)
+def test_requests_that_cannot_be_met_are_refused(request_, message):
+    with pytest.raises(TableError, match=message):
+        prepare(frame_of(), request_)
+
+
+def written_plan(plan, **changes):
+    """A plan as it comes out of a file."""
+    return Record("table", json.loads(json.dumps(plan.plain())) | changes, [])
+
+
+def test_a_plan_survives_json_and_reads_new_tables():
+    frame = frame_of()
+    prepared = prepare(frame, Request(targets=("y",), missing=("-1",)))
+    plan = prepared.plan.scaled_to(prepared.raw)
+    again = Plan.of(written_plan(plan))
+    assert again == plan
+    scaled = again.matrix(frame)
+    np.testing.assert_allclose(scaled[:, [0, 3]].std(axis=0), 1.0)
+    assert set(scaled[:, 1]) == {0.0, 1.0}
+    with pytest.raises(TableError, match="lacks the columns 'when', 'load'"):
+        again.matrix(frame.drop(columns=["when", "load"]))
+    with pytest.raises(TableError, match="categories that the model does not know: C; it knows A, B"):
+        again.matrix(frame.assign(site="C"))
+    missing = again.matrix(frame.assign(site=["", *frame["site"][1:]]))
+    assert np.isnan(missing[0, 1:3]).all()
+    assert np.isfinite(missing[1:]).all()
+    assert np.isnan(again.readings(frame.drop(columns="y"))).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inputs": [{"kind": "code", "name": "x"}]}, "kind should be one of number"),
+        ({"scales": [1.0]}, "as many as there are features"),
+        ({"scales": [0.0, 1.0, 1.0, 1.0]}, "positive"),
+        ({"targets": "y"}, "targets should be a list"),
+        ({"targets": [1]}, "targets should be a list of texts"),
+        (
+            {"inputs": [{"kind": "time", "name": "t", "time_format": "", "origin": "2024", "unit": "x"}]},
+            "unit",
+        ),
+    ],
+)
+def test_a_plan_that_was_changed_is_refused(change, message):
+    prepared = prepare(frame_of(), Request(targets=("y",)))
+    plan = prepared.plan.scaled_to(prepared.raw)
+    with pytest.raises(ModelFileError, match=message):
+        Plan.of(written_plan(plan, **change))
+
+
+# ----------------------------------------------------------------------------------------- flagging
+
+
+def faulty_frame():
+    frame = frame_of(80)[["when", "site", "y"]].copy()
+    frame["z"] = np.cos(np.arange(80) / 7.0) + 0.05 * np.random.default_rng(1).standard_normal(80)
+    frame.loc[[7, 20, 41, 66], "y"] += 4.0
+    frame.loc[[3, 50], "z"] -= 5.0
+    frame.loc[10, "y"] = np.nan
+    frame.loc[30, "when"] = ""
+    return frame
+
+
+def test_faults_are_found_in_several_targets():
+    file = TableFile(faulty_frame())
+    prepared = prepare(file.frame, Request(targets=("y", "z"), inputs=("when",)))
+    result = flag_table(file, prepared, "robust", 0.5)
+    assert np.flatnonzero(result.flagged[:, 0]).tolist() == [7, 20, 41, 66]
+    assert np.flatnonzero(result.flagged[:, 1]).tolist() == [3, 50]
+    assert result.fit.rows == {
+        "read": 80,
+        "input_missing": 1,
+        "target_missing": 0,
+        "usable": 79,
+        "fitted": 79,
+    }
+    table = result.table
+    assert table.columns.tolist()[:4] == ["when", "site", "y", "z"]
+    assert set(table.columns[4:]) == {*result_names("y").values(), *result_names("z").values()}
+    # A reading that is missing is predicted all the same; a row without inputs cannot be.
+    assert np.isfinite(table.loc[10, "y_expected"])
+    assert np.isnan(table.loc[10, "y_outlier_probability"])
+    assert table.loc[30, ["y_expected", "y_lower", "z_outlier_probability"]].isna().all()
+    good = table.drop(index=[3, 7, 10, 20, 30, 41, 50, 66])
+    assert good["y"].between(good["y_lower"], good["y_upper"]).mean() > 0.85
+
+
+def test_a_sample_is_fitted_and_every_row_judged():
+    file = TableFile(faulty_frame())
+    prepared = prepare(file.frame, Request(targets=("y",), inputs=("when",)))
+    result = flag_table(file, prepared, "mixture", 0.5, sample=40, seed=1)
+    assert result.fit.fitted.sum() == 40
+    assert np.flatnonzero(result.flagged[:, 0]).tolist() == [7, 20, 41, 66]
+    proba = result.assessment.outlier_proba
+    assert np.isnan(proba).sum() == 2
+    np.testing.assert_array_equal(proba[result.fit.fitted, 0], result.fit.model.estimator.outlier_proba_)
+
+
+def test_rows_are_limited():
+    usable = np.ones(5001, dtype=bool)
+    with pytest.raises(TableError, match=r"5001 rows are more than the 5000 .* --sample 1500"):
+        choose_rows(usable, None, 0)
+    assert choose_rows(usable, 100, 0).sum() == 100
+    np.testing.assert_array_equal(choose_rows(usable, 100, 0), choose_rows(usable, 100, 0))
+    assert choose_rows(usable[:10], 100, 0).sum() == 10
+    with pytest.raises(TableError, match="only 0 of 9 rows have a target and all inputs"):
+        choose_rows(np.zeros(9, dtype=bool), None, 0)
+
+
+def test_results_are_not_mixed_with_earlier_ones():
+    with pytest.raises(TableError, match="already has the column 'y_flag'"):
+        check_results_absent(pd.DataFrame({"y": [1.0], "y_flag": [True]}), ("y",))
+
+
+def test_models_with_their_plan_are_saved_in_one_file(tmp_path):
+    frame = faulty_frame()
+    prepared = prepare(frame, Request(targets=("y",), exclude=("z",)))
+    fitted = fit_table(frame, prepared, "robust")
+    fitted.model.save(tmp_path / "model.sgp")
+    again = TableModel.load(tmp_path / "model.sgp")
+    assert again.plan == fitted.model.plan
+    new = frame.drop(columns=["y", "z"])
+    table = with_results(new, ("y",), again.assess(new), 0.5)
+    assert table.columns.tolist() == ["when", "site", "y_expected", "y_lower", "y_upper"]
+    np.testing.assert_array_equal(again.assess(frame).expected, fitted.model.assess(frame).expected)
+    assert isinstance(load(tmp_path / "model.sgp"), RobustGPRegressor)
+
+
+def test_a_model_without_plan_takes_no_tables(tmp_path):
+    StandardGPRegressor().fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "model.sgp")
+    with pytest.raises(ModelFileError, match="does not say how a table becomes inputs"):
+        TableModel.load(tmp_path / "model.sgp")
