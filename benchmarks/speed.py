@@ -191,8 +191,8 @@ def draw(rows: list[dict[str, Any]]) -> None:
     """The scaling plot."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    from sturdygp.report.canvas import look, save  # noqa: PLC0415
-    from sturdygp.report.style import BLUE, GREY, ORANGE, PURPLE  # noqa: PLC0415
+    from sturdygp.plot.canvas import look, save  # noqa: PLC0415
+    from sturdygp.plot.palette import BLUE, GREY, ORANGE, PURPLE  # noqa: PLC0415
 
     colours = {"scikit-learn": GREY, "standard": PURPLE, "asor": ORANGE, "robust": BLUE}
     labels = {

@@ -11,7 +11,7 @@ from sturdygp.cli.options import RESULTS, baselines_option, reading_option, resu
 from sturdygp.experiments.store import Contents, StoreError
 from sturdygp.experiments.suites import SUITES
 from sturdygp.experiments.task import Baselines, Reading
-from sturdygp.report.canvas import save
+from sturdygp.plot.canvas import save
 from sturdygp.report.claims import CLAIMS, claims_table
 from sturdygp.report.grid import Setting
 from sturdygp.report.provenance import environment_notes

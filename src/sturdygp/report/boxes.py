@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from sturdygp.report.canvas import look
+from sturdygp.plot.canvas import look
 from sturdygp.report.grid import Grid, Panel
 from sturdygp.report.style import COLOURS, in_order, is_oracle, label
 from sturdygp.report.table import counted

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from sturdygp.report.canvas import SMALL_TEXT, look
+from sturdygp.plot.canvas import SMALL_TEXT, look
 from sturdygp.report.grid import Grid
 from sturdygp.report.runtime import medians, power_law
 from sturdygp.report.style import COLOURS, MARKERS, label

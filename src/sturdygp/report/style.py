@@ -1,7 +1,6 @@
 """Names and colours, the same in every figure and table.
 
-The colours are those of Okabe and Ito, which stay apart for colour-blind readers, with grey for the
-standard model, black and silver for the oracles.
+Grey is the standard model; black and silver are the oracles.
 """
 
 from __future__ import annotations
@@ -9,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sturdygp.experiments.methods import METHODS
-
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6E6E6E"
-GREEN, PURPLE, YELLOW = "#009E73", "#CC79A7", "#E69F00"
-BLACK, SILVER = "#000000", "#999999"
+from sturdygp.plot.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SILVER, YELLOW
 
 # In the order of legends and rows. Variants of a method share its colour and differ in their markers.
 COLOURS: dict[str, str] = {

@@ -1,0 +1,81 @@
+"""Axes to draw on, and what of a model and its readings is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.plot.canvas import look
+
+HEIGHT_TO_WIDTH = 0.65
+# Probability above which a reading is drawn as flagged.
+THRESHOLD = 0.5
+
+
+class Drawn:
+    """A picture: the axes that it is on, and their figure."""
+
+    ax_: Axes
+    figure_: Figure
+
+    @contextmanager
+    def drawing(self, ax: Axes | None, width: float) -> Iterator[Axes]:
+        """The given axes as they are, or new ones in our look."""
+        if ax is None:
+            with look():
+                own = Figure(figsize=(width, HEIGHT_TO_WIDTH * width), layout="constrained")
+                self.ax_, self.figure_ = own.subplots(), own
+                yield self.ax_
+            return
+        figure = ax.get_figure(root=True)
+        if figure is None:
+            raise ValueError("the axes belong to no figure; make them with figure.subplots()")
+        self.ax_, self.figure_ = ax, figure
+        yield ax
+
+
+def column_of(values: ArrayLike, output: int) -> FloatArray:
+    """One output of readings, or of anything of their shape."""
+    table = np.asarray(values, dtype=np.float64)
+    table = table.reshape(len(table), -1)
+    if not 0 <= output < table.shape[1]:
+        raise ValueError(f"output must be from 0 to {table.shape[1] - 1}, got {output}")
+    return table[:, output]
+
+
+def proba_of(estimator: BaseGPRegressor, X: ArrayLike, y: ArrayLike) -> FloatArray | None:
+    """Outlier probabilities of the shape of y: those of the fit if it had as many readings, else new ones."""
+    if not isinstance(estimator, FlaggingGPRegressor):
+        return None
+    if np.shape(y) == estimator.outlier_proba_.shape:
+        return estimator.outlier_proba_
+    return estimator.outlier_proba(X, y)
+
+
+def feature_names(estimator: BaseGPRegressor) -> list[str]:
+    """Names of the inputs."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    count = int(estimator.n_features_in_)
+    return ["input"] if count == 1 else [f"input {index}" for index in range(count)]
+
+
+def feature_index(estimator: BaseGPRegressor, feature: int | str) -> int:
+    """Which column of X a feature is."""
+    names = feature_names(estimator)
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"feature must be one of {', '.join(names)}; got {feature!r}")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise ValueError(f"feature must be from 0 to {len(names) - 1}, or a name; got {feature}")
+    return feature

@@ -1,0 +1,123 @@
+"""Outlier probabilities of the readings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index, feature_names
+from sturdygp.plot.palette import BLACK, GREY, ORANGE
+
+
+@dataclass(eq=False)
+class OutlierDisplay(Drawn):
+    """How probably each reading is an outlier.
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        An input, or the number of each reading.
+    outlier_proba : array of shape (n,)
+        The probabilities; NaN for a missing reading.
+    threshold : float
+        Above it a reading is flagged.
+    label : str
+        What x is.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure, once it is drawn.
+    """
+
+    x: FloatArray
+    outlier_proba: FloatArray
+    threshold: float = THRESHOLD
+    label: str = "number of the reading"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseGPRegressor,
+        X: ArrayLike | None = None,
+        *,
+        feature: int | str = 0,
+        output: int = 0,
+        threshold: float = THRESHOLD,
+        ax: Axes | None = None,
+        width: float = 5.0,
+    ) -> Self:
+        """Draw the probabilities that a fit found.
+
+        Parameters
+        ----------
+        estimator : fitted estimator that tells outliers
+            The model.
+        X : array-like of shape (n, d), optional
+            The inputs of the fit, to draw the probabilities over one of them instead of in their order.
+        feature : int or str
+            Which input.
+        output : int
+            Which column of y.
+        threshold : float
+            Above it a reading is drawn as flagged.
+        ax : Axes, optional
+            Where to draw; a new figure of the given width in inches by default.
+        width : float
+            For a new figure.
+        """
+        check_is_fitted(estimator)
+        if not isinstance(estimator, FlaggingGPRegressor):
+            raise ValueError(f"{type(estimator).__name__} does not tell outliers; use RobustGPRegressor")
+        proba = column_of(estimator.outlier_proba_, output)
+        if X is None:
+            return cls(np.arange(1.0, len(proba) + 1.0), proba, threshold).plot(ax=ax, width=width)
+        index, inputs = feature_index(estimator, feature), np.asarray(X, dtype=np.float64)
+        if len(inputs) != len(proba):
+            raise ValueError(f"X has {len(inputs)} rows but the model was fitted to {len(proba)}")
+        label = feature_names(estimator)[index]
+        return cls(inputs[:, index], proba, threshold, label).plot(ax=ax, width=width)
+
+    def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Self:
+        """Draw on axes, or on a new figure of a width in inches."""
+        flagged = self.outlier_proba > self.threshold
+        with self.drawing(ax, width) as axes:
+            axes.vlines(self.x[flagged], 0.0, self.outlier_proba[flagged], color=ORANGE, lw=0.8, alpha=0.6)
+            kept = ~flagged
+            axes.scatter(self.x[kept], self.outlier_proba[kept], s=8, color=GREY, lw=0, label="kept")
+            axes.scatter(
+                self.x[flagged],
+                self.outlier_proba[flagged],
+                s=14,
+                marker="D",
+                color=ORANGE,
+                lw=0,
+                label="flagged",
+            )
+            axes.axhline(self.threshold, color=BLACK, lw=0.6, ls="--", label="threshold")
+            axes.set(xlabel=self.label, ylabel="outlier probability", ylim=(-0.03, 1.05))
+            axes.legend(
+                loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False, borderaxespad=0.2
+            )
+        return self
+
+
+def plot_outliers(
+    estimator: BaseGPRegressor,
+    X: ArrayLike | None = None,
+    *,
+    feature: int | str = 0,
+    output: int = 0,
+    ax: Axes | None = None,
+    width: float = 5.0,
+) -> OutlierDisplay:
+    """Draw outlier probabilities; see :meth:`OutlierDisplay.from_estimator`."""
+    return OutlierDisplay.from_estimator(estimator, X, feature=feature, output=output, ax=ax, width=width)

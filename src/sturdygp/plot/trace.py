@@ -1,0 +1,82 @@
+"""The bound after each iteration of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from sklearn.utils.validation import check_is_fitted
+
+from sturdygp._typing import FloatArray
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.plot.axes import Drawn
+from sturdygp.plot.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, YELLOW
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, GREY)
+# Beyond these many outputs a legend says less than it covers.
+MOST_NAMED = 6
+
+
+@dataclass(eq=False)
+class TraceDisplay(Drawn):
+    """How a fit climbed.
+
+    Parameters
+    ----------
+    traces : list of arrays
+        For each output the bound after each iteration, in the units of y.
+    statuses : list of str
+        How each fit ended.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure, once it is drawn.
+    """
+
+    traces: list[FloatArray]
+    statuses: list[str]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BaseGPRegressor, *, ax: Axes | None = None, width: float = 5.0
+    ) -> Self:
+        """Draw how a model was fitted, one line for each output.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of sturdygp
+            The model.
+        ax : Axes, optional
+            Where to draw; a new figure of the given width in inches by default.
+        width : float
+            For a new figure.
+        """
+        check_is_fitted(estimator)
+        several = isinstance(estimator.trace_, list)
+        traces = estimator.trace_ if several else [estimator.trace_]
+        statuses = estimator.status_ if several else [estimator.status_]
+        words = [status.name.lower().replace("_", " ") for status in statuses]
+        return cls([np.asarray(trace) for trace in traces], words).plot(ax=ax, width=width)
+
+    def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Self:
+        """Draw on axes, or on a new figure of a width in inches."""
+        with self.drawing(ax, width) as axes:
+            for index, (trace, status) in enumerate(zip(self.traces, self.statuses, strict=True)):
+                colour = COLOURS[index % len(COLOURS)]
+                steps = np.arange(1, len(trace) + 1)
+                name = f"output {index}: {status}" if len(self.traces) > 1 else status
+                axes.plot(steps, trace, color=colour, lw=1.2, marker=".", ms=4, label=name)
+            axes.set(xlabel="iteration", ylabel="bound on the log evidence")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if len(self.traces) <= MOST_NAMED:
+                axes.legend(loc="lower right", frameon=False)
+        return self
+
+
+def plot_trace(estimator: BaseGPRegressor, *, ax: Axes | None = None, width: float = 5.0) -> TraceDisplay:
+    """Draw how a model was fitted; see :meth:`TraceDisplay.from_estimator`."""
+    return TraceDisplay.from_estimator(estimator, ax=ax, width=width)
