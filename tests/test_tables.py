@@ -80,7 +80,7 @@ def test_every_format_comes_back(ending, tmp_path):
     assert table.frame.columns.tolist() == ["when", "site", "y"]
     format_ = CellFormat()
     np.testing.assert_array_equal(Cells.of(table.frame["y"], format_).numbers(), frame["y"])
-    assert Cells.of(table.frame["when"], format_).kind(".") == "time"
+    assert Cells.of(table.frame["when"], format_).kind() == "time"
     assert Cells.of(table.frame["site"], format_).texts().tolist() == ["A", "B, north", None, "ü"]
 
 
@@ -137,12 +137,12 @@ def test_files_that_are_no_tables_are_refused(name, text, message, tmp_path):
     ],
 )
 def test_kinds_of_columns(column, kind):
-    assert cells(*column).kind(".") == kind
+    assert cells(*column).kind() == kind
 
 
 def test_what_stands_for_missing_values():
     np.testing.assert_array_equal(
-        cells("1,5", "-200", "-200,0", decimal=",", missing=("-200",)).numbers(","), [1.5, np.nan, np.nan]
+        cells("1,5", "-200", "-200,0", decimal=",", missing=("-200",)).numbers(), [1.5, np.nan, np.nan]
     )
     np.testing.assert_array_equal(cells(1.5, -200.0, missing=("-200", "gone")).numbers(), [1.5, np.nan])
     np.testing.assert_array_equal(
@@ -268,6 +268,8 @@ def test_a_plan_survives_json_and_reads_new_tables():
         again.matrix(frame.drop(columns=["when", "load"]))
     with pytest.raises(TableError, match="categories that the model does not know: C; it knows A, B"):
         again.matrix(frame.assign(site="C"))
+    with pytest.raises(TableError, match=r"'when' has times that are written otherwise .*'01/03/2024'"):
+        again.matrix(frame.assign(when="01/03/2024"))
     missing = again.matrix(frame.assign(site=["", *frame["site"][1:]]))
     assert np.isnan(missing[0, 1:3]).all()
     assert np.isfinite(missing[1:]).all()
@@ -371,6 +373,8 @@ def test_models_with_their_plan_are_saved_in_one_file(tmp_path):
     assert table.columns.tolist() == ["when", "site", "y_expected", "y_lower", "y_upper"]
     np.testing.assert_array_equal(again.assess(frame).expected, fitted.model.assess(frame).expected)
     assert isinstance(load(tmp_path / "model.sgp"), RobustGPRegressor)
+    commas = frame.assign(y=frame["y"].astype(str).str.replace(".", ","))
+    np.testing.assert_array_equal(again.plan.for_decimal(",").readings(commas), again.plan.readings(frame))
 
 
 def test_a_model_without_plan_takes_no_tables(tmp_path):

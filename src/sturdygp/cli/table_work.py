@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) ->
     saying = Saying(output.as_json, output.quiet, {"command": "predict"})
     loaded = TableModel.load(model)
     file = read_table(data)
+    loaded = replace(loaded, plan=loaded.plan.for_decimal(file.dialect.decimal))
     check_results_absent(file.frame, loaded.plan.targets)
     say_read(saying, data, file)
     say_plan(saying, loaded.plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
@@ -39,33 +39,35 @@ class CellFormat:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A column of a table: the values that are given, and which those are."""
+    """A column of a table: its values, which of them are given, and the decimal mark of those in texts."""
 
     values: pd.Series[Any]
     given: BoolArray
+    decimal: str = "."
 
     @classmethod
     def of(cls, column: pd.Series[Any], cell_format: CellFormat) -> Cells:
         """Texts without blanks around them; what stands for a missing value is missing."""
         if is_number(column) or is_time(column):
-            return cls(column, column.notna().to_numpy())._without_marks(cell_format)
+            return cls(column, column.notna().to_numpy())._without_marks(cell_format.missing)
         texts = [plain_text(cell) for cell in column]
         given = [text.casefold() not in NOTHING and text not in cell_format.missing for text in texts]
-        cells = cls(pd.Series(texts, index=column.index, dtype=object), np.array(given, dtype=bool))
-        return cells._without_marks(cell_format)
+        values = pd.Series(texts, index=column.index, dtype=object)
+        cells = cls(values, np.array(given, dtype=bool), cell_format.decimal)
+        return cells._without_marks(cell_format.missing)
 
-    def _without_marks(self, cell_format: CellFormat) -> Cells:
+    def _without_marks(self, missing: tuple[str, ...]) -> Cells:
         """A mark such as -200 may be a number, or be written as -200.0 or -200,0."""
-        marks = [float(mark) for mark in cell_format.missing if is_numeric(mark)]
+        marks = [float(mark) for mark in missing if is_numeric(mark)]
         if not marks or is_time(self.values):
             return self
-        return Cells(self.values, self.given & ~np.isin(self.numbers(cell_format.decimal), marks))
+        return replace(self, given=self.given & ~np.isin(self.numbers(), marks))
 
-    def numbers(self, decimal: str = ".") -> FloatArray:
+    def numbers(self) -> FloatArray:
         """Numbers, NaN where there is none."""
         values = self.values
         if not is_number(values):
-            plain = values.str.replace(",", ".", regex=False) if decimal == "," else values
+            plain = values.str.replace(",", ".", regex=False) if self.decimal == "," else values
             values = pd.to_numeric(plain, errors="coerce")
         numbers: FloatArray = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.where(self.given & np.isfinite(numbers), numbers, np.nan)
@@ -93,13 +95,17 @@ class Cells:
         texts[~self.given] = None
         return texts
 
-    def kind(self, decimal: str) -> Kind:
+    def example(self) -> str:
+        """The first given cell."""
+        return str(self.values[self.given].iloc[0])
+
+    def kind(self) -> Kind:
         """What the column holds."""
         if not self.given.any():
             return "empty"
         if is_time(self.values):
             return "time"
-        if np.isnan(self.numbers(decimal)[self.given]).mean() <= REMARKS:
+        if np.isnan(self.numbers()[self.given]).mean() <= REMARKS:
             return "number"
         if self.time_format() is not None:
             return "time"

@@ -52,11 +52,10 @@ class NumberInput(InputColumn):
     """Numbers as they are."""
 
     kind: ClassVar[str] = "number"
-    decimal: str = "."
 
     def read(self, cells: Cells) -> FloatArray:
         """One feature."""
-        return cells.numbers(self.decimal)[:, None]
+        return cells.numbers()[:, None]
 
     def describe(self) -> str:
         """Its name is enough."""
@@ -84,8 +83,8 @@ class TimeInput(InputColumn):
 
     def read(self, cells: Cells) -> FloatArray:
         """One feature."""
-        elapsed = cells.times(self.time_format) - np.datetime64(self.origin)
-        return np.asarray(elapsed / np.timedelta64(1, "s"), dtype=np.float64)[:, None] / UNITS[self.unit]
+        elapsed = (cells.times(self.time_format) - np.datetime64(self.origin)) / np.timedelta64(1, "s")
+        return as_before(self.name, cells, np.asarray(elapsed, dtype=np.float64) / UNITS[self.unit])
 
     def describe(self) -> str:
         """What its numbers mean."""
@@ -101,7 +100,7 @@ class ClockInput(InputColumn):
 
     def read(self, cells: Cells) -> FloatArray:
         """One feature."""
-        return cells.clocks(self.clock_format)[:, None]
+        return as_before(self.name, cells, cells.clocks(self.clock_format))
 
     def describe(self) -> str:
         """What its numbers mean."""
@@ -138,6 +137,17 @@ class CategoryInput(InputColumn):
         return tuple(f"{self.name}={category}" for category in self.categories)
 
 
+def as_before(name: str, cells: Cells, values: FloatArray) -> FloatArray:
+    """One feature; times that are written otherwise than in the table of the fit are an error."""
+    odd = cells.given & np.isnan(values)
+    if odd.any():
+        raise TableError(
+            f"column {name!r} has times that are written otherwise than where the model was fitted "
+            f"(for example {Cells(cells.values, odd).example()!r})"
+        )
+    return values[:, None]
+
+
 def listed(texts: tuple[str, ...] | list[str]) -> str:
     """The first few, and how many more there are.
 
@@ -168,7 +178,7 @@ def decode_time(record: Record) -> TimeInput:
 
 
 DECODERS: dict[str, Callable[[Record], InputColumn]] = {
-    "number": lambda record: NumberInput(record.text("name"), record.text("decimal")),
+    "number": lambda record: NumberInput(record.text("name")),
     "time": decode_time,
     "clock": lambda record: ClockInput(record.text("name"), record.text("clock_format")),
     "category": lambda record: CategoryInput(record.text("name"), record.texts("categories")),

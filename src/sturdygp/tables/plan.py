@@ -57,7 +57,11 @@ class Plan:
     def _reading(self, frame: pd.DataFrame, name: str) -> FloatArray:
         if name not in frame:
             return np.full(len(frame), np.nan)
-        return Cells.of(frame[name], self.cell_format).numbers(self.cell_format.decimal)
+        return Cells.of(frame[name], self.cell_format).numbers()
+
+    def for_decimal(self, decimal: str) -> Self:
+        """The plan for a table with another decimal mark."""
+        return replace(self, cell_format=replace(self.cell_format, decimal=decimal))
 
     def scaled_to(self, raw: FloatArray) -> Self:
         """The plan with centres and scales of these features; categories stay 0 or 1."""

@@ -122,8 +122,8 @@ def check_targets(choice: Choice, readings: FloatArray) -> None:
     """Refuse targets that are not numbers."""
     for name, column in zip(choice.request.targets, readings.T, strict=True):
         cells = choice.cells(name)
-        if cells.kind(choice.request.decimal) not in {"number", "empty"}:
-            raise TableError(f"the target {name!r} does not hold numbers (for example {example(cells)!r})")
+        if cells.kind() not in {"number", "empty"}:
+            raise TableError(f"the target {name!r} does not hold numbers (for example {cells.example()!r})")
         if np.isnan(column).all():
             raise TableError(f"the target {name!r} has no reading at all")
 
@@ -165,8 +165,8 @@ def settle_counters(choice: Choice) -> None:
 
 def unusable(choice: Choice, name: str) -> str:
     """Why a column says nothing, or nothing in words."""
-    cells, decimal = choice.cells(name), choice.request.decimal
-    kind = cells.kind(decimal)
+    cells = choice.cells(name)
+    kind = cells.kind()
     if kind == "empty":
         return "empty"
     missing = 1.0 - cells.given.mean()
@@ -184,16 +184,16 @@ def counts_rows(choice: Choice, name: str, column: InputColumn) -> bool:
     """Whether a column of numbers goes up by one from row to row."""
     if column.kind != "number":
         return False
-    values = choice.cells(name).numbers(choice.request.decimal)
+    values = choice.cells(name).numbers()
     return bool(len(values) > 1 and np.all(np.diff(values) == 1.0))
 
 
 def column_of(choice: Choice, name: str, most_categories: int) -> InputColumn:
     """How a column becomes numbers."""
     cells, request = choice.cells(name), choice.request
-    kind = "text" if name in request.categories else cells.kind(request.decimal)
+    kind = "text" if name in request.categories else cells.kind()
     if kind == "number":
-        return NumberInput(name, request.decimal)
+        return NumberInput(name)
     if kind == "time" and (time_format := cells.time_format()) is not None:
         return TimeInput.starting(name, cells, time_format)
     if kind == "clock" and (clock_format := cells.clock_format()) is not None:
@@ -202,7 +202,7 @@ def column_of(choice: Choice, name: str, most_categories: int) -> InputColumn:
     if kind == "empty" or not categories:
         raise TableError(f"column {name!r} is empty and cannot be an input")
     if name == request.time:
-        raise TableError(f"column {name!r} does not hold times (for example {example(cells)!r})")
+        raise TableError(f"column {name!r} does not hold times (for example {cells.example()!r})")
     if len(categories) > most_categories:
         raise TableError(f"column {name!r} has {len(categories)} different texts, too many to be an input")
     return CategoryInput(name, categories)
@@ -211,17 +211,12 @@ def column_of(choice: Choice, name: str, most_categories: int) -> InputColumn:
 def remarks(choice: Choice, name: str) -> list[str]:
     """A note on cells of a column of numbers that are something else."""
     cells = choice.cells(name)
-    if name in choice.request.categories or cells.kind(choice.request.decimal) != "number":
+    if name in choice.request.categories or cells.kind() != "number":
         return []
-    odd = cells.given & np.isnan(cells.numbers(choice.request.decimal))
+    odd = cells.given & np.isnan(cells.numbers())
     if not odd.any():
         return []
     shown: Any = cells.values[odd].iloc[0]
     return [
         f"{name}: {int(odd.sum())} cells are not numbers (for example {str(shown)!r}) and count as missing"
     ]
-
-
-def example(cells: Cells) -> str:
-    """The first given cell."""
-    return str(cells.values[cells.given].iloc[0])
