@@ -153,9 +153,6 @@ def test_errors_are_one_line_and_exit_with_one(run, data, tmp_path):
     twice = tmp_path / "twice.csv"
     twice.write_text("t,y,y_flag\n1,2,True\n2,3,False\n")
     assert "already has the column 'y_flag'" in failing(run, "flag", twice, "--target", "y")
-    long = tmp_path / "long.csv"
-    long.write_text("t,y\n" + "".join(f"{i / 2},{i % 7}\n" for i in range(5001)))
-    assert "--sample 1500" in failing(run, "flag", long, "--target", "y", "--json")
 
 
 def test_debug_shows_where_an_error_arose(run, data):
@@ -195,7 +192,7 @@ def test_without_pandas_the_commands_say_what_to_install(run, data, monkeypatch)
 def test_fits_that_do_not_converge_are_told(run, data, monkeypatch):
     from sturdygp.tables import flagging
 
-    def hasty(random_state):
+    def hasty(inducing, random_state):
         return flagging.StandardGPRegressor(max_iter=1, random_state=random_state)
 
     monkeypatch.setattr(flagging, "METHODS", {"standard": hasty})

@@ -12,6 +12,7 @@ from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import (
+    Recipe,
     check_results_absent,
     choose_rows,
     fit_table,
@@ -313,7 +314,7 @@ def faulty_frame():
 def test_faults_are_found_in_several_targets():
     file = TableFile(faulty_frame())
     prepared = prepare(file.frame, Request(targets=("y", "z"), inputs=("when",)))
-    result = flag_table(file, prepared, "robust", 0.5)
+    result = flag_table(file, prepared, Recipe(), 0.5)
     assert np.flatnonzero(result.flagged[:, 0]).tolist() == [7, 20, 41, 66]
     assert np.flatnonzero(result.flagged[:, 1]).tolist() == [3, 50]
     assert result.fit.rows == {
@@ -337,7 +338,7 @@ def test_faults_are_found_in_several_targets():
 def test_a_sample_is_fitted_and_every_row_judged():
     file = TableFile(faulty_frame())
     prepared = prepare(file.frame, Request(targets=("y",), inputs=("when",)))
-    result = flag_table(file, prepared, "mixture", 0.5, sample=40, seed=1)
+    result = flag_table(file, prepared, Recipe("mixture", sample=40, seed=1), 0.5)
     assert result.fit.fitted.sum() == 40
     assert np.flatnonzero(result.flagged[:, 0]).tolist() == [7, 20, 41, 66]
     proba = result.assessment.outlier_proba
@@ -345,10 +346,23 @@ def test_a_sample_is_fitted_and_every_row_judged():
     np.testing.assert_array_equal(proba[result.fit.fitted, 0], result.fit.model.estimator.outlier_proba_)
 
 
-def test_rows_are_limited():
+def test_many_rows_are_fitted_through_inducing_inputs():
+    t = np.arange(3001.0) / 500.0
+    frame = pd.DataFrame({"t": t, "y": np.sin(t) + 0.1 * np.random.default_rng(0).standard_normal(3001)})
+    frame.loc[[100, 2000], "y"] += 3.0
+    prepared = prepare(frame, Request(targets=("y",)))
+    result = flag_table(TableFile(frame), prepared, Recipe(), 0.5)
+    assert np.flatnonzero(result.flagged[:, 0]).tolist() == [100, 2000]
+    assert "inducing inputs." in result.fit.model.estimator.summary()
+    few = fit_table(frame[:100], prepare(frame[:100], Request(targets=("y",))), Recipe(inducing=7))
+    assert "through 7 inducing inputs." in few.model.estimator.summary()
+    with pytest.raises(TableError, match=r"rcgp cannot fit 3001 rows, 3000 at most; add --sample 1500"):
+        fit_table(frame, prepared, Recipe("rcgp"))
+
+
+def test_rows_are_chosen():
     usable = np.ones(5001, dtype=bool)
-    with pytest.raises(TableError, match=r"5001 rows are more than the 5000 .* --sample 1500"):
-        choose_rows(usable, None, 0)
+    assert choose_rows(usable, None, 0).all()
     assert choose_rows(usable, 100, 0).sum() == 100
     np.testing.assert_array_equal(choose_rows(usable, 100, 0), choose_rows(usable, 100, 0))
     assert choose_rows(usable[:10], 100, 0).sum() == 10
@@ -364,7 +378,7 @@ def test_results_are_not_mixed_with_earlier_ones():
 def test_models_with_their_plan_are_saved_in_one_file(tmp_path):
     frame = faulty_frame()
     prepared = prepare(frame, Request(targets=("y",), exclude=("z",)))
-    fitted = fit_table(frame, prepared, "robust")
+    fitted = fit_table(frame, prepared, Recipe())
     fitted.model.save(tmp_path / "model.sgp")
     again = TableModel.load(tmp_path / "model.sgp")
     assert again.plan == fitted.model.plan

@@ -10,25 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp.cli.progress import waiting
 from sturdygp.cli.say import Saying
+from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
 from sturdygp.cli.tables import OutputOptions, TableOptions
 from sturdygp.tables.errors import TableError
-from sturdygp.tables.flagging import (
-    FittedTable,
-    check_results_absent,
-    fit_table,
-    flag_table,
-    flags,
-    with_results,
-)
-from sturdygp.tables.model import Assessment, TableModel
-from sturdygp.tables.plan import Plan
+from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
+from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, prepare
 from sturdygp.tables.read import TableFile, check_ending, read_table, write_table
+from sturdygp.tables.words import rows_in_words
 
 THRESHOLD = 0.5
 
@@ -43,8 +36,8 @@ def flag(
     )
     file, prepared = opened(data, table, saying)
     with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output):
-        result = flag_table(file, prepared, method, threshold, table.sample, table.seed)
-    say_fit(saying, result.fit, prepared.plan)
+        result = flag_table(file, prepared, recipe_of(table, method), threshold)
+    say_fit(saying, result.fit)
     say_flags(saying, prepared.plan, result.assessment, threshold)
     write_table(result.table, out, file.dialect)
     say_written(saying, out, result.table, file.frame)
@@ -56,8 +49,8 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
     saying = Saying(output.as_json, output.quiet, {"command": "fit", "method": method})
     file, prepared = opened(data, table, saying)
     with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output):
-        fitted = fit_table(file.frame, prepared, method, table.sample, table.seed)
-    say_fit(saying, fitted, prepared.plan)
+        fitted = fit_table(file.frame, prepared, recipe_of(table, method))
+    say_fit(saying, fitted)
     save.parent.mkdir(parents=True, exist_ok=True)
     fitted.model.save(save)
     saying.line("Saved", f"{save} ({save.stat().st_size / 1000:.0f} kB)", saved=str(save))
@@ -118,6 +111,11 @@ def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, 
     return file, prepared
 
 
+def recipe_of(table: TableOptions, method: str) -> Recipe:
+    """What to fit."""
+    return Recipe(method, table.inducing, table.sample, table.seed)
+
+
 def names_of(values: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
     """Names of columns, given one by one or with commas between them; a name may itself have a comma.
 
@@ -145,84 +143,3 @@ def noticed(saying: Saying) -> Iterator[None]:
 def pause(message: str, output: OutputOptions) -> Any:
     """Shows on a terminal that something goes on."""
     return nullcontext() if output.quiet or output.as_json else waiting(message)
-
-
-def say_read(saying: Saying, data: Path, file: TableFile) -> None:
-    """What the file is like."""
-    guesses = "; ".join([f"{len(file.frame)} rows", *file.notes])
-    saying.line("Read", f"{data}: {guesses}", data=str(data), file_notes=list(file.notes))
-
-
-def say_plan(saying: Saying, plan: Plan) -> None:
-    """What is a target and what is an input."""
-    saying.line("Target", ", ".join(plan.targets), targets=list(plan.targets))
-    described = [column.describe() for column in plan.inputs]
-    inputs = [{"name": c.name, "kind": c.kind, "description": c.describe()} for c in plan.inputs]
-    saying.line("Inputs", ", ".join(described), inputs=inputs)
-
-
-def say_fit(saying: Saying, fitted: FittedTable, plan: Plan) -> None:
-    """Which rows were fitted, and what was found."""
-    saying.line("Rows", rows_in_words(fitted.rows), rows=dict(fitted.rows))
-    paragraphs = fitted.model.estimator.summary().splitlines()
-    summaries = {
-        target: paragraph.removeprefix(f"Output {index}: ")
-        for index, (target, paragraph) in enumerate(zip(plan.targets, paragraphs, strict=True))
-    }
-    sampled = "in the sample, " if fitted.rows["fitted"] < fitted.rows["usable"] else ""
-    for target, paragraph in summaries.items():
-        saying.line("Found", f"{target}: {sampled}{paragraph}")
-    saying.add(summary=summaries)
-
-
-def rows_in_words(rows: Any) -> str:
-    """How many rows there are of which kind."""
-    words = [f"{rows['read']} in the table"]
-    if "fitted" in rows:
-        drawn = f", drawn from {rows['usable']}" if rows["fitted"] < rows["usable"] else ""
-        words.append(f"{rows['fitted']} fitted{drawn}")
-    if rows.get("target_missing"):
-        words.append(f"{rows['target_missing']} without a reading, predicted only")
-    if rows.get("input_missing"):
-        words.append(f"{rows['input_missing']} without an input, for which nothing can be said")
-    return "; ".join(words)
-
-
-def say_flags(saying: Saying, plan: Plan, assessment: Assessment, threshold: float) -> None:
-    """How many readings were flagged; as JSON also which."""
-    if assessment.outlier_proba is None or np.isnan(assessment.readings).all():
-        return
-    flagged = flags(assessment, threshold)
-    judged = ~np.isnan(assessment.outlier_proba)
-    for index, target in enumerate(plan.targets):
-        count, total = int(flagged[:, index].sum()), int(judged[:, index].sum())
-        saying.line(
-            "Flagged", f"{target}: {count} of {total} readings, outlier probability above {threshold:g}"
-        )
-    saying.add(
-        flagged={
-            target: flagged_rows(assessment, flagged, index) for index, target in enumerate(plan.targets)
-        }
-    )
-
-
-def flagged_rows(assessment: Assessment, flagged: Any, index: int) -> list[dict[str, float]]:
-    """The flagged readings of one target; rows are counted from 1, below the header."""
-    proba = assessment.outlier_proba
-    return [
-        {
-            "row": int(row) + 1,
-            "reading": float(assessment.readings[row, index]),
-            "expected": float(assessment.expected[row, index]),
-            "lower": float(assessment.lower[row, index]),
-            "upper": float(assessment.upper[row, index]),
-            "outlier_probability": float(proba[row, index]) if proba is not None else 0.0,
-        }
-        for row in np.flatnonzero(flagged[:, index])
-    ]
-
-
-def say_written(saying: Saying, out: Path, results: pd.DataFrame, frame: pd.DataFrame) -> None:
-    """Where the result is."""
-    added = [str(name) for name in results.columns if name not in frame]
-    saying.line("Written", f"{out}, with {', '.join(added)}", out=str(out), columns=added)

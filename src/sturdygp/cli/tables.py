@@ -34,6 +34,7 @@ class TableOptions:
     missing: tuple[str, ...]
     separator: str | None
     decimal: str | None
+    inducing: int | None
     sample: int | None
     seed: int
 
@@ -62,6 +63,11 @@ TABLE_OPTIONS = (
     click.option("--missing", multiple=True, help="What stands for a missing value, such as -200."),
     click.option("--separator", help="What stands between fields of a text file; guessed if not given."),
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark; guessed if not given."),
+    click.option(
+        "--inducing",
+        type=click.IntRange(min=1),
+        help="Inducing inputs to fit through; by default 500 for more than 3000 rows, else an exact fit.",
+    ),
     click.option("--sample", type=click.IntRange(min=2), help="Fit so many rows, drawn at random."),
     click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For what is drawn."

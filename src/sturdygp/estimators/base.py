@@ -314,7 +314,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         several = len(self._outputs) > 1
         return "\n".join(
-            (f"Output {index}: " if several else "") + self._describe(output)
+            (f"Output {index}: " if several else "") + self._describe(output) + output.approximation()
             for index, output in enumerate(self._outputs)
         )
 

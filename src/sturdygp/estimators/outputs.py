@@ -9,6 +9,8 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sparse import SparsePosterior
+from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.base import Fit, OutlierModel, Verdict
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
@@ -78,6 +80,18 @@ class FittedOutput:
         """The nominal noise in words."""
         noise = self.scaling.scale * float(np.sqrt(self.fit.noise_variance))
         return f"Nominal readings scatter by {noise:.3g} around the function."
+
+    @property
+    def n_inducing(self) -> int | None:
+        """Through how many inducing inputs the readings are seen; None for the exact process."""
+        posterior = self.fit.posterior
+        best = posterior.best if isinstance(posterior, UncertainPosterior) else posterior
+        return len(best.features.Z) if isinstance(best, SparsePosterior) else None
+
+    def approximation(self) -> str:
+        """What was simplified, in words; nothing if the process is exact."""
+        count = self.n_inducing
+        return "" if count is None else f" The fit sees the readings through {count} inducing inputs."
 
     def trace(self) -> FloatArray:
         """The bound after each iteration, a log density in the units of y."""

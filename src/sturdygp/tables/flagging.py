@@ -11,6 +11,7 @@ import pandas as pd
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.inducing import EXACT_ROWS
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
@@ -32,13 +33,32 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "rcgp": RCGPRegressor,
     "standard": StandardGPRegressor,
 }
-# Time goes with the cube of the rows, memory with their square.
-MOST_ROWS = 5000
+# Without inducing inputs; time goes with the cube of the rows, memory with their square.
+EXACT_ONLY = ("rcgp",)
 USUAL_SAMPLE = 1500
 FEWEST_ROWS = 2
 # Digits that are written.
 DIGITS = 8
 PROBA_DECIMALS = 6
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which model to fit, to how many rows, and through how many inducing inputs; None leaves it open."""
+
+    method: str = "robust"
+    inducing: int | None = None
+    sample: int | None = None
+    seed: int = 0
+
+    def estimator(self, rows: int) -> BaseGPRegressor:
+        """The model for so many rows: exact for few, with inducing inputs for many."""
+        if self.method in EXACT_ONLY and rows > EXACT_ROWS:
+            raise TableError(
+                f"{self.method} cannot fit {rows} rows, {EXACT_ROWS} at most; add --sample {USUAL_SAMPLE} to "
+                "fit that many, drawn at random, and still get a result for every row"
+            )
+        return METHODS[self.method](inducing=self.inducing or "auto", random_state=self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +70,7 @@ class FittedTable:
     rows: Mapping[str, int]
 
 
-def fit_table(
-    frame: pd.DataFrame, prepared: Prepared, method: str, sample: int | None = None, seed: int = 0
-) -> FittedTable:
+def fit_table(frame: pd.DataFrame, prepared: Prepared, recipe: Recipe) -> FittedTable:
     """Fit a model to the complete rows of a table, or to a sample of them."""
     complete: BoolArray = ~np.any(np.isnan(prepared.raw), axis=1)
     read: BoolArray = ~np.all(np.isnan(prepared.readings), axis=1)
@@ -61,16 +79,16 @@ def fit_table(
         "input_missing": int((~complete).sum()),
         "target_missing": int((complete & ~read).sum()),
     }
-    fitted = choose_rows(complete & read, sample, seed)
+    fitted = choose_rows(complete & read, recipe.sample, recipe.seed)
     plan = prepared.plan.scaled_to(prepared.raw[complete])
     X, y = plan.matrix(frame)[fitted], prepared.readings[fitted]
-    estimator = METHODS[method](random_state=seed).fit(X, y[:, 0] if len(plan.targets) == 1 else y)
+    estimator = recipe.estimator(len(X)).fit(X, y[:, 0] if len(plan.targets) == 1 else y)
     rows |= {"usable": int((complete & read).sum()), "fitted": int(fitted.sum())}
     return FittedTable(TableModel(plan, estimator), fitted, rows)
 
 
 def choose_rows(usable: BoolArray, sample: int | None, seed: int) -> BoolArray:
-    """All rows that can be used, or a sample of them; refuses too many."""
+    """All rows that can be used, or a sample of them; refuses too few."""
     count = int(usable.sum())
     if count < FEWEST_ROWS:
         raise TableError(
@@ -78,11 +96,6 @@ def choose_rows(usable: BoolArray, sample: int | None, seed: int) -> BoolArray:
             "missing less often with --inputs, or leave some out with --exclude"
         )
     wanted = count if sample is None else min(sample, count)
-    if wanted > MOST_ROWS:
-        raise TableError(
-            f"{wanted} rows are more than the {MOST_ROWS} that can be fitted; add --sample {USUAL_SAMPLE} "
-            "to fit that many rows, drawn at random, and still get a result for every row"
-        )
     if wanted == count:
         return usable
     chosen = np.zeros(len(usable), dtype=bool)
@@ -111,16 +124,9 @@ class FlagResult:
         return with_results(self.file.frame, self.prepared.plan.targets, self.assessment, self.threshold)
 
 
-def flag_table(
-    file: TableFile,
-    prepared: Prepared,
-    method: str,
-    threshold: float,
-    sample: int | None = None,
-    seed: int = 0,
-) -> FlagResult:
+def flag_table(file: TableFile, prepared: Prepared, recipe: Recipe, threshold: float) -> FlagResult:
     """Fit a model that tells outliers, and judge every row of the table."""
-    fit = fit_table(file.frame, prepared, method, sample, seed)
+    fit = fit_table(file.frame, prepared, recipe)
     return FlagResult(file, prepared, fit, fit.model.assess(file.frame, fit.fitted), threshold)
 
 
