@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp.cli.progress import waiting
+from sturdygp.cli.report_file import Report
 from sturdygp.cli.say import Saying
 from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
-from sturdygp.cli.tables import OutputOptions, TableOptions
+from sturdygp.cli.tables import FlagFiles, OutputOptions, TableOptions
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
 from sturdygp.tables.model import TableModel
@@ -27,10 +28,11 @@ THRESHOLD = 0.5
 
 
 def flag(
-    data: Path, table: TableOptions, method: str, threshold: float, out: Path | None, output: OutputOptions
+    data: Path, table: TableOptions, method: str, threshold: float, files: FlagFiles, output: OutputOptions
 ) -> None:
     """Mark faulty readings."""
-    out = result_path(data, out, "flagged")
+    out = result_path(data, files.out, "flagged")
+    report = Report.wanted(files, data, out)
     saying = Saying(
         output.as_json, output.quiet, {"command": "flag", "method": method, "threshold": threshold}
     )
@@ -41,6 +43,7 @@ def flag(
     say_flags(saying, prepared.plan, result.assessment, threshold)
     write_table(result.table, out, file.dialect)
     say_written(saying, out, result.table, file.frame)
+    report.write(result, data, saying)
     saying.finish()
 
 

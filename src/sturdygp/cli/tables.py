@@ -48,6 +48,15 @@ class OutputOptions:
     debug: bool
 
 
+@dataclass(frozen=True)
+class FlagFiles:
+    """What to write; None leaves the name open."""
+
+    out: Path | None
+    report: Path | None
+    no_report: bool
+
+
 TABLE_OPTIONS = (
     click.option(
         "--target", "targets", multiple=True, required=True, help="Column of readings; several with commas."
@@ -77,6 +86,11 @@ OUTPUT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text."),
     click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--debug", is_flag=True, help="Show where an error arose."),
+)
+FLAG_FILES = (
+    click.option("--out", type=NEW_FILE, help="File to write; DATA with _flagged in its name if not given."),
+    click.option("--report", type=NEW_FILE, help="HTML file for the report; like --out if not given."),
+    click.option("--no-report", is_flag=True, help="Write no report."),
 )
 
 
@@ -131,18 +145,19 @@ def work() -> Any:
     show_default=True,
     help="Outlier probability above which a reading is flagged.",
 )
-@click.option("--out", type=NEW_FILE, help="File to write; DATA with _flagged in its name if not given.")
+@grouped("files", FlagFiles, FLAG_FILES)
 @grouped("output", OutputOptions, OUTPUT_OPTIONS)
 def flag(
-    data: Path, table: TableOptions, method: str, threshold: float, out: Path | None, output: OutputOptions
+    data: Path, table: TableOptions, method: str, threshold: float, files: FlagFiles, output: OutputOptions
 ) -> None:
     """Mark the readings in DATA that are probably faulty.
 
     DATA is a table: CSV, TSV, Parquet or Excel. It is written back with the probability that each reading is
     an outlier, the value that was expected, the bounds within which 95 % of good readings lie, and a flag.
+    A report to look at in a browser is written beside it.
     """
     with errors_in_one_line(debug=output.debug):
-        work().flag(data, table, method, threshold, out, output)
+        work().flag(data, table, method, threshold, files, output)
 
 
 @click.command(epilog=EXIT_CODES)

@@ -121,10 +121,15 @@ class CalibrationDisplay(Drawn):
         actual = np.array([np.mean(needed <= level) for level in LEVELS])
         return cls(LEVELS, actual, int(given.size), label)
 
+    def chance(self) -> tuple[FloatArray, FloatArray]:
+        """Between which shares the actual one lies by chance, if the intervals hold what they promise."""
+        low, high = (np.asarray(binom.ppf(tail, self.n_readings, self.nominal)) for tail in CHANCE)
+        return low / self.n_readings, high / self.n_readings
+
     def plot(self, *, ax: Axes | None = None, width: float = 3.5) -> Self:
         """Draw on axes, or on a new figure of a width in inches."""
         with self.drawing(ax, width) as axes:
-            low, high = (binom.ppf(tail, self.n_readings, self.nominal) / self.n_readings for tail in CHANCE)
+            low, high = self.chance()
             axes.fill_between(self.nominal, low, high, color=GREY, alpha=0.2, lw=0, label="chance")
             axes.plot([0.0, 1.0], [0.0, 1.0], color=BLACK, lw=0.6, ls="--", label="as promised")
             axes.plot(self.nominal, self.actual, color=BLUE, lw=1.3, label=f"{self.n_readings} {self.label}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import Cells
 from sturdygp.tables.errors import TableError
+
+Axis: TypeAlias = Literal["linear", "date", "category"]
 
 # Units of time by the least span for which they are used, in seconds.
 UNITS: Mapping[str, float] = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
@@ -27,6 +29,7 @@ class InputColumn(ABC):
     """A column that is an input; final classes say how its cells become numbers."""
 
     kind: ClassVar[str]
+    axis: ClassVar[Axis] = "linear"
     name: str
 
     @abstractmethod
@@ -41,6 +44,10 @@ class InputColumn(ABC):
     def features(self) -> tuple[str, ...]:
         """A name for each feature."""
         return (self.name,)
+
+    def shown(self, features: FloatArray) -> Sequence[float | str]:
+        """What a picture has on its axis, from features of shape (rows, features) in their own units."""
+        return [float(value) for value in features[:, 0]]
 
     def plain(self) -> Json:
         """As JSON."""
@@ -67,6 +74,7 @@ class TimeInput(InputColumn):
     """Timestamps as the time since an origin."""
 
     kind: ClassVar[str] = "time"
+    axis: ClassVar[Axis] = "date"
     time_format: str
     origin: str
     unit: str
@@ -85,6 +93,11 @@ class TimeInput(InputColumn):
         """One feature."""
         elapsed = (cells.times(self.time_format) - np.datetime64(self.origin)) / np.timedelta64(1, "s")
         return as_before(self.name, cells, np.asarray(elapsed, dtype=np.float64) / UNITS[self.unit])
+
+    def shown(self, features: FloatArray) -> list[str]:
+        """Times again, to the millisecond."""
+        elapsed = np.round(features[:, 0] * UNITS[self.unit] * 1e3).astype("timedelta64[ms]")
+        return [str(each) for each in np.datetime64(self.origin, "ms") + elapsed]
 
     def describe(self) -> str:
         """What its numbers mean."""
@@ -112,6 +125,7 @@ class CategoryInput(InputColumn):
     """Texts as one feature for each category, which is 1 where the cell has it."""
 
     kind: ClassVar[str] = "category"
+    axis: ClassVar[Axis] = "category"
     categories: tuple[str, ...]
 
     def read(self, cells: Cells) -> FloatArray:
@@ -126,6 +140,10 @@ class CategoryInput(InputColumn):
         features: FloatArray = (texts[:, None] == np.array(self.categories, dtype=object)).astype(np.float64)
         features[~cells.given] = np.nan
         return features
+
+    def shown(self, features: FloatArray) -> list[str]:
+        """The category of each row."""
+        return [self.categories[index] for index in features.argmax(axis=1)]
 
     def describe(self) -> str:
         """Which categories there are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -44,6 +45,11 @@ class Plan:
             )
         parts = [column.read(Cells.of(frame[column.name], self.cell_format)) for column in self.inputs]
         return np.hstack(parts)
+
+    def by_column(self, raw: FloatArray) -> Iterator[tuple[InputColumn, FloatArray]]:
+        """Each input with its own features."""
+        ends = np.cumsum([len(column.features) for column in self.inputs])[:-1]
+        return zip(self.inputs, np.split(raw, ends, axis=1), strict=True)
 
     def matrix(self, frame: pd.DataFrame) -> FloatArray:
         """Features as the model sees them, shape (rows, features); NaN where a cell is missing."""

@@ -1,0 +1,242 @@
+"""Charts as Plotly takes them: traces and layout, plain enough for JSON.
+
+A trace names its role in ``meta``; the page gives each role its colour, light or dark. A chart has one or
+more views, which replace parts of its traces and of its horizontal axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.plot.calibration import CalibrationDisplay
+from sturdygp.report.html.readings import Readings
+
+Role: TypeAlias = Literal["fit", "interval", "reading", "flagged", "ink"]
+Trace: TypeAlias = dict[str, Any]
+Values: TypeAlias = Sequence[float | str | None]
+
+DIGITS = 6
+HOVER = (
+    "row %{customdata[0]}<br>reading %{y:.4g}<br>expected %{customdata[1]:.4g}"
+    " (%{customdata[2]:.4g} to %{customdata[3]:.4g})"
+    "<br>outlier probability %{customdata[4]:.3g}<extra></extra>"
+)
+# Deviations beyond this are outside the picture unless good readings go further.
+WIDEST_DEVIATION = 4.0
+
+
+@dataclass(frozen=True)
+class View:
+    """What a chart shows over one axis."""
+
+    name: str
+    data: list[Trace] = field(default_factory=list)
+    xaxis: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Traces, and titles and ranges of the axes."""
+
+    data: list[Trace]
+    xaxis: dict[str, Any]
+    yaxis: dict[str, Any]
+    views: list[View] = field(default_factory=lambda: [View("")])
+
+
+def literal(text: str) -> str:
+    """Text that Plotly shows as it is: a name from a file must be none of its tags and templates.
+
+    Examples
+    --------
+    >>> literal("<b>CO</b> %{x}")
+    '&lt;b&gt;CO&lt;/b&gt; %&#123;x}'
+    """
+    return escape(text, quote=False).replace("{", "&#123;")
+
+
+def title(text: str) -> dict[str, str]:
+    """The title of an axis."""
+    return {"text": literal(text)}
+
+
+def numbers(values: Iterable[float]) -> list[float]:
+    """Numbers with as many digits as a screen shows."""
+    return [float(f"{value:.{DIGITS}g}") for value in values]
+
+
+# ------------------------------------------------------------------------------- data and the fit
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A fit over one input."""
+
+    x: Values
+    mean: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+def fit_chart(target: str, readings: Readings, views: list[View]) -> Chart:
+    """Readings, the fit and its interval; the views say over which input."""
+    kept, flagged = readings[~readings.flagged], readings[readings.flagged]
+    traces: list[Trace] = [
+        {"meta": "interval", "name": "95 % of good readings", "hoverinfo": "skip"},
+        {"meta": "fit", "name": "expected", "hoverinfo": "skip"},
+        {"meta": "reading", "name": "reading", "mode": "markers", "marker": {"size": 5}, **hover(kept)},
+        {
+            "meta": "flagged",
+            "name": "flagged",
+            "mode": "markers",
+            "marker": {"size": 9, "symbol": "diamond-open", "line": {"width": 2}},
+            **hover(flagged),
+        },
+    ]
+    return Chart(traces, {}, {"title": title(target)}, views)
+
+
+def hover(readings: Readings) -> Trace:
+    """Readings, and what is told of the one under the pointer."""
+    columns = (readings.expected, readings.lower, readings.upper, readings.proba)
+    told = zip((readings.row + 1).tolist(), *map(numbers, columns), strict=True)
+    return {
+        "y": numbers(readings.reading),
+        "customdata": [list(each) for each in told],
+        "hovertemplate": HOVER,
+    }
+
+
+def view_over(name: str, axis: str, x: Values, readings: Readings, curve: Curve | None = None) -> View:
+    """The readings over one input, with the fit as a curve, or as a point for each of them."""
+    x = [literal(each) if axis == "category" else each for each in map(plain, x)]
+    split = [[x[i] for i in np.flatnonzero(which)] for which in (~readings.flagged, readings.flagged)]
+    fit = points_of(x, readings) if curve is None else lines_of(curve)
+    return View(name, [*fit, {"x": split[0]}, {"x": split[1]}], {"title": title(name), "type": axis})
+
+
+def plain(value: float | str | None) -> Any:
+    """A number as short as it may be; anything else as it is."""
+    return float(f"{value:.{DIGITS + 2}g}") if isinstance(value, float) else value
+
+
+def lines_of(curve: Curve) -> list[Trace]:
+    """A band and a line."""
+    x, lower, upper = [plain(each) for each in curve.x], numbers(curve.lower), numbers(curve.upper)
+    band = {
+        "x": [*x, *x[::-1]],
+        "y": [*upper, *lower[::-1]],
+        "mode": "lines",
+        "fill": "toself",
+        "line": {"width": 0},
+    }
+    return [band, {"x": x, "y": numbers(curve.mean), "mode": "lines", "line": {"width": 2}}]
+
+
+def points_of(x: Values, readings: Readings) -> list[Trace]:
+    """An upright line and a dash for each reading."""
+    bounds = zip(numbers(readings.lower), numbers(readings.upper), strict=True)
+    upright = {
+        "x": [each for value in x for each in (value, value, None)],
+        "y": [each for low, high in bounds for each in (low, high, None)],
+        "mode": "lines",
+        "fill": "none",
+        "line": {"width": 2},
+    }
+    dash = {"size": 6, "symbol": "line-ew", "line": {"width": 2}}
+    return [upright, {"x": list(x), "y": numbers(readings.expected), "mode": "markers", "marker": dash}]
+
+
+# ---------------------------------------------------------------------------- how good the fit is
+
+
+def deviation_chart(readings: Readings) -> Chart:
+    """Each reading against the prediction by all others; good ones should scatter like noise."""
+    judged = readings[~np.isnan(readings.deviation)]
+    kept, flagged = judged[~judged.flagged], judged[judged.flagged]
+    widest = max(WIDEST_DEVIATION, float(np.abs(kept.deviation).max(initial=0.0)))
+    traces = [
+        deviation_trace("reading", "reading", kept, {"size": 5}),
+        deviation_trace(
+            "flagged", "flagged", flagged, {"size": 8, "symbol": "diamond-open", "line": {"width": 2}}
+        ),
+    ]
+    yaxis = {"title": title("deviation, in standard deviations"), "range": [-1.1 * widest, 1.1 * widest]}
+    return Chart(traces, {"title": title("expected value")}, yaxis)
+
+
+def deviation_trace(role: Role, name: str, readings: Readings, marker: dict[str, Any]) -> Trace:
+    """Deviations over expected values."""
+    return {
+        "meta": role,
+        "name": name,
+        "mode": "markers",
+        "marker": marker,
+        "x": numbers(readings.expected),
+        "y": numbers(readings.deviation),
+        "customdata": (readings.row + 1).tolist(),
+        "hovertemplate": "row %{customdata}<br>%{y:.3g} standard deviations<extra></extra>",
+    }
+
+
+def calibration_chart(display: CalibrationDisplay) -> Chart:
+    """The share of good readings inside an interval, against the share that was promised."""
+    level, (low, high) = numbers(100.0 * display.nominal), display.chance()
+    band = [*numbers(100.0 * high), *numbers(100.0 * low)[::-1]]
+    traces: list[Trace] = [
+        {
+            "meta": "interval",
+            "name": "chance",
+            "x": [*level, *level[::-1]],
+            "y": band,
+            "mode": "lines",
+            "fill": "toself",
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+        },
+        {
+            "meta": "ink",
+            "name": "as promised",
+            "x": [0, 100],
+            "y": [0, 100],
+            "mode": "lines",
+            "line": {"width": 1, "dash": "dash"},
+            "hoverinfo": "skip",
+        },
+        {
+            "meta": "fit",
+            "name": "readings",
+            "x": level,
+            "y": numbers(100.0 * display.actual),
+            "mode": "lines",
+            "line": {"width": 2},
+            "hovertemplate": "%{x:.0f} % promised<br>%{y:.1f} % inside<extra></extra>",
+        },
+    ]
+    percent = {"range": [0, 100], "ticksuffix": " %"}
+    return Chart(
+        traces,
+        {"title": title("promised to be inside"), **percent},
+        {"title": title("inside"), **percent},
+    )
+
+
+def trace_chart(trace: FloatArray) -> Chart:
+    """How the fit climbed."""
+    line: Trace = {
+        "meta": "fit",
+        "name": "bound",
+        "x": list(range(1, len(trace) + 1)),
+        "y": numbers(trace),
+        "mode": "lines+markers",
+        "marker": {"size": 4},
+        "line": {"width": 2},
+        "hovertemplate": "iteration %{x}<br>%{y:.6g}<extra></extra>",
+    }
+    return Chart([line], {"title": title("iteration")}, {"title": title("bound on the log evidence")})

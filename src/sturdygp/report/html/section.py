@@ -1,0 +1,145 @@
+"""What a report says and shows of one target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sturdygp.plot.calibration import CalibrationDisplay
+from sturdygp.report.html.charts import (
+    Chart,
+    Curve,
+    View,
+    calibration_chart,
+    deviation_chart,
+    fit_chart,
+    trace_chart,
+    view_over,
+)
+from sturdygp.report.html.readings import MOST_LISTED, Readings, drawn, likeliest, omission, readings_of
+from sturdygp.report.html.words import (
+    Influence,
+    ending_in_words,
+    influences,
+    kernel_in_words,
+    of_output,
+)
+from sturdygp.tables.flagging import FlagResult
+from sturdygp.tables.model import WIDTH_95, as_columns
+
+# Points of a curve, beside the readings themselves.
+GRID = 300
+ROW = "row of the table"
+# Columns of the flagged readings beside row and inputs.
+FOUND = ("reading", "expected", "from", "to", "probability")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: what is read, and by what it is sorted."""
+
+    text: str
+    value: float | str
+
+
+@dataclass(frozen=True)
+class Section:
+    """All about one target."""
+
+    target: str
+    readings: int
+    flagged: int
+    summary: str
+    omission: str
+    axes: list[str]
+    header: list[str]
+    rows: list[list[Cell]]
+    beyond: int
+    kernel: str
+    influences: list[Influence]
+    ending: str
+    charts: dict[str, Chart]
+
+
+def section(result: FlagResult, index: int, summary: str) -> Section:
+    """All about one target."""
+    model, target = result.fit.model, result.prepared.plan.targets[index]
+    readings = readings_of(result, index)
+    shown, listed = drawn(readings), likeliest(readings, MOST_LISTED)
+    views = views_of(result, index, shown)
+    good = readings[~readings.flagged & ~np.isnan(readings.deviation)]
+    charts = {
+        "fit": fit_chart(target, shown, views),
+        "deviation": deviation_chart(shown),
+        "trace": trace_chart(np.asarray(of_output(model.estimator, "trace_", index))),
+    }
+    if len(good):
+        charts["calibration"] = calibration_chart(CalibrationDisplay.of_residuals(good.deviation))
+    return Section(
+        target=target,
+        readings=len(readings),
+        flagged=int(readings.flagged.sum()),
+        summary=summary,
+        omission=omission(shown, readings),
+        axes=[view.name for view in views],
+        header=["row", *(column.name for column in model.plan.inputs), *FOUND],
+        rows=cells_of(result, listed),
+        beyond=int(readings.flagged.sum()) - len(listed),
+        kernel=kernel_in_words(model, index),
+        influences=influences(model, index),
+        ending=ending_in_words(model.estimator, index),
+        charts=charts,
+    )
+
+
+# ------------------------------------------------------------------------------------------- axes
+
+
+def views_of(result: FlagResult, index: int, readings: Readings) -> list[View]:
+    """One for each input, and one for the order of the rows."""
+    curve, views = curve_of(result, index, readings), []
+    for column, features in result.prepared.plan.by_column(readings.raw):
+        name = column.describe() if column.kind == "clock" else column.name
+        views.append(view_over(name, column.axis, column.shown(features), readings, curve))
+    order = [float(row) for row in readings.row + 1]
+    return [*views, view_over(ROW, "linear", order, readings)]
+
+
+def curve_of(result: FlagResult, index: int, readings: Readings) -> Curve | None:
+    """The fit over the only input; where there are several, none of them alone determines it."""
+    plan = result.fit.model.plan
+    if len(plan.features) > 1:
+        return None
+    x = readings.raw[:, 0]
+    grid = np.union1d(x, np.linspace(x.min(), x.max(), GRID))[:, None]
+    scaled = (grid - np.array(plan.centres)) / np.array(plan.scales)
+    mean, std = result.fit.model.estimator.predict(scaled, return_std=True, include_noise=True)
+    centre, half = as_columns(mean)[:, index], WIDTH_95 * as_columns(std)[:, index]
+    return Curve(plan.inputs[0].shown(grid), centre, centre - half, centre + half)
+
+
+# ------------------------------------------------------------------------------ flagged readings
+
+
+def cells_of(result: FlagResult, listed: Readings) -> list[list[Cell]]:
+    """A row of cells for each flagged reading; times and categories as the table has them."""
+    plan, frame = result.prepared.plan, result.file.frame
+    columns = [[Cell(str(row), row) for row in (listed.row + 1).tolist()]]
+    for column, features in plan.by_column(listed.raw):
+        keys = column.shown(features)
+        texts = (
+            frame[column.name].iloc[listed.row].astype(str) if column.kind != "number" else map(short, keys)
+        )
+        columns.append([Cell(text, key) for text, key in zip(texts, keys, strict=True)])
+    columns += [
+        [Cell(f"{value:.5g}", value) for value in values.tolist()]
+        for values in (listed.reading, listed.expected, listed.lower, listed.upper)
+    ]
+    columns.append([Cell(f"{value:.3f}", value) for value in listed.proba.tolist()])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def short(value: float | str) -> str:
+    """A number with as many digits as anyone reads."""
+    return f"{value:.6g}" if isinstance(value, float) else value

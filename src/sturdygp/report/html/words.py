@@ -1,0 +1,114 @@
+"""Kernel and fit in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.kernels.stationary import Stationary
+from sturdygp.tables.inputs import TimeInput
+from sturdygp.tables.model import TableModel
+from sturdygp.tables.plan import Plan
+
+# Length scales, in standard deviations of the input, below which an influence is called so.
+INFLUENCES = ((1.0, "strong"), (3.0, "moderate"), (10.0, "weak"), (inf, "hardly any"))
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What one feature does to the function."""
+
+    feature: str
+    length_scale: str
+    words: str
+
+
+def of_output(estimator: BaseGPRegressor, name: str, index: int) -> Any:
+    """A fitted attribute of one output; there is a list or an array of them where there are several."""
+    value = getattr(estimator, name)
+    several = estimator.weights_.ndim > 1
+    return value[index] if several else value
+
+
+def kernel_in_words(model: TableModel, index: int) -> str:
+    """What the prior says about the function."""
+    kernel, mean = (of_output(model.estimator, name, index) for name in ("kernel_", "mean_"))
+    if not isinstance(kernel, Stationary):
+        return f"The kernel is {kernel!r}, for inputs of unit spread."
+    return (
+        f"The expected value is a smooth function of the inputs ({spaced(type(kernel).__name__)} kernel). It "
+        f"varies by about {sqrt(kernel.variance):.3g} around {mean:.4g}. A length scale is how far an input "
+        "must change until the function is another one: the shorter, the stronger its influence."
+    )
+
+
+def influences(model: TableModel, index: int) -> list[Influence]:
+    """Every feature with its length scale in its own units, the strongest influence first."""
+    kernel, plan = of_output(model.estimator, "kernel_", index), model.plan
+    if not isinstance(kernel, Stationary):
+        return []
+    lengths = np.broadcast_to(np.asarray(kernel.length_scale, dtype=np.float64), len(plan.features))
+    rows = zip(lengths, plan.features, plan.scales, units(plan), strict=True)
+    return [
+        Influence(feature, f"{length * scale:.3g}{unit}", strength(float(length)))
+        for length, feature, scale, unit in sorted(rows, key=lambda row: float(row[0]))
+    ]
+
+
+def units(plan: Plan) -> list[str]:
+    """The unit of each feature where it is known."""
+    return [
+        f" {column.unit}" if isinstance(column, TimeInput) else ""
+        for column in plan.inputs
+        for _ in column.features
+    ]
+
+
+def strength(length_scale: float) -> str:
+    """How much an input matters, by its length scale in standard deviations.
+
+    Examples
+    --------
+    >>> strength(0.3), strength(25.0)
+    ('strong', 'hardly any')
+    """
+    return next(words for most, words in INFLUENCES if length_scale < most)
+
+
+def ending_in_words(estimator: BaseGPRegressor, index: int) -> str:
+    """How the fit ended."""
+    status, steps, note, held = (
+        of_output(estimator, name, index) for name in ("status_", "n_iter_", "note_", "at_bounds_")
+    )
+    words = [f"After {steps} iterations the fit {ended(status.message)}."]
+    if held:
+        words.append(f"Held by a bound: {', '.join(held)}.")
+    if note:
+        words.append(f"{note[0].upper()}{note[1:]}.")
+    return " ".join(words)
+
+
+def ended(message: str) -> str:
+    """A status as the end of a sentence.
+
+    Examples
+    --------
+    >>> ended("converged"), ended("no step improves the objective")
+    ('converged', 'ended: no step improves the objective')
+    """
+    return message if message.startswith(("converged", "stopped")) else f"ended: {message}"
+
+
+def spaced(name: str) -> str:
+    """The name of a class in words.
+
+    Examples
+    --------
+    >>> spaced("SquaredExponential")
+    'squared exponential'
+    """
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
