@@ -1,0 +1,225 @@
+"""The report in a real browser: Debian's Chromium, driven by Playwright."""
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from test_html_report import HOSTILE, flagged, hostile_frame
+
+from sturdygp.report.html.page import write_report
+
+CHROMIUM = Path("/usr/bin/chromium")
+# No sandbox: continuous integration runs as root. The rest keeps the browser itself from the network.
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+# Paper and ink of each theme.
+COLOURS = {
+    "light": ("rgb(255, 255, 255)", "rgb(27, 31, 36)"),
+    "dark": ("rgb(21, 24, 28)", "rgb(232, 234, 237)"),
+}
+TEXT_CONTRAST, MARK_CONTRAST = 4.5, 3.0
+CONTRAST = """names => {
+  const probe = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const luminance = name => {
+    document.body.style.outlineColor = `var(--${name})`;
+    probe.fillStyle = getComputedStyle(document.body).outlineColor;
+    probe.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...probe.getImageData(0, 0, 1, 1).data].map(v => v / 255)
+      .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = luminance("paper");
+  return names.map(luminance).map(l => (Math.max(l, paper) + 0.05) / (Math.min(l, paper) + 0.05));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; without it a test is skipped, or fails where a browser is required."""
+    unable = pytest.fail if os.environ.get("STURDYGP_REQUIRE_BROWSER") == "1" else pytest.skip
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        unable("playwright is not installed")
+    if not CHROMIUM.exists():
+        unable(f"{CHROMIUM} is not there; install Debian's package chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(flagged(hostile_frame()), Path("data.csv"), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def opened(browser, report):
+    """Opens the report; whatever the browser complains about or asks for is kept."""
+    contexts = []
+
+    def opening(width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.complaints, page.requests = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(report.as_uri())
+        page.wait_for_selector("#trace-0 .main-svg")
+        return page
+
+    yield opening
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def page(opened):
+    """The report as most people see it; opening takes longest, so that tests share it."""
+    return opened()
+
+
+def chooser(page):
+    return page.locator("select")
+
+
+def test_it_opens_without_complaint_and_asks_for_nothing(page, report):
+    page.wait_for_timeout(200)
+    assert page.complaints == []
+    assert page.requests == [report.as_uri()]
+    assert page.title() == "Faulty readings in data.csv"
+
+
+def test_names_from_the_table_are_shown_as_they_are(page):
+    chooser(page).select_option(HOSTILE)
+    assert page.locator("#fit-0 .xtitle").text_content() == HOSTILE
+    chooser(page).select_option("site")
+    assert '<img src="x">' in page.locator("#fit-0 .xtick").all_text_contents()
+    assert page.locator("img, main b, #fit-0 a[href]").count() == 0
+
+
+def test_hovering_shows_a_reading(page):
+    page.locator("#fit-0 .scatterlayer .trace").last.locator("path.point").first.hover(force=True)
+    shown = page.locator("#fit-0 .hovertext").text_content()
+    for part in ("row ", "reading ", "expected ", "outlier probability "):
+        assert part in shown
+
+
+def test_dragging_zooms_and_a_double_click_shows_all(page):
+    chooser(page).select_option(HOSTILE)
+    chart = page.locator("#fit-0")
+    extent = "() => document.getElementById('fit-0').layout.xaxis.range.map(Number)"
+    all_ = page.evaluate("() => document.getElementById('fit-0')._fullLayout.xaxis.range")
+    box = chart.locator(".nsewdrag").bounding_box()
+    x, y = box["x"] + box["width"] / 3, box["y"] + box["height"] / 3
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + box["width"] / 3, y + box["height"] / 3, steps=5)
+    page.mouse.up()
+    low, high = page.evaluate(extent)
+    assert all_[0] < low < high < all_[1]
+    page.mouse.dblclick(x, y)
+    page.wait_for_function(
+        "all => document.getElementById('fit-0')._fullLayout.xaxis.range[0] === all[0]", arg=all_
+    )
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def ink(page):
+    return page.locator("#fit-0 .ytitle").evaluate("node => getComputedStyle(node).fill")
+
+
+@pytest.mark.parametrize(("scheme", "other"), [("light", "Dark"), ("dark", "Light")])
+def test_the_theme_follows_the_system_and_the_button(opened, page, scheme, other):
+    page = page if scheme == "light" else opened(color_scheme=scheme)
+    button = page.get_by_role("button", name=other, exact=True)
+    assert (background(page), ink(page)) == COLOURS[scheme]
+    button.press("Enter")
+    assert (background(page), ink(page)) == COLOURS[other.lower()]
+    assert_contrast(page)
+    page.get_by_role("button", name=scheme.capitalize(), exact=True).click()
+    assert (background(page), ink(page)) == COLOURS[scheme]
+
+
+def assert_contrast(page):
+    assert min(page.evaluate(CONTRAST, ["ink", "soft", "fit"])) >= TEXT_CONTRAST
+    assert min(page.evaluate(CONTRAST, ["fit", "reading", "flagged"])) >= MARK_CONTRAST
+
+
+def test_the_input_on_the_axis_can_be_chosen(page):
+    for name in ("time", "row of the table", "site"):
+        chooser(page).select_option(name)
+        assert page.locator("#fit-0 .xtitle").text_content() == name
+    assert page.complaints == []
+
+
+def column(page, index):
+    cells = page.locator("table").first.locator(f"tbody td:nth-child({index + 1})")
+    return [float(value) for value in cells.evaluate_all("cells => cells.map(c => c.dataset.value)")]
+
+
+def test_a_header_sorts_the_table(page):
+    header = page.get_by_role("columnheader", name="reading")
+    index = header.evaluate("node => node.cellIndex")
+    header.get_by_role("button").press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    ascending = column(page, index)
+    assert all(a < b for a, b in pairwise(ascending))
+    header.get_by_role("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert column(page, index) == ascending[::-1]
+    assert page.locator("[aria-sort]").count() == 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_overflows(opened, page, width):
+    page = page if width == 1280 else opened(width, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Wide tables scroll in a frame of their own.
+    widest = """() => Math.max(...[...document.querySelectorAll("body *:not(.scroll *):not(svg *)")]
+        .map(node => node.getBoundingClientRect().right))"""
+    assert page.evaluate(widest) <= width
+
+
+def test_it_prints_in_light_colours_and_comes_back(opened):
+    page = opened(color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert (background(page), ink(page)) == COLOURS["light"]
+    assert not page.locator("#theme").is_visible()
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert (background(page), ink(page)) == COLOURS["dark"]
+
+
+def test_it_can_be_read_without_eyes_or_mouse(opened):
+    page = opened()
+    assert page.locator("html").get_attribute("lang") == "en"
+    for landmark in ("banner", "main", "contentinfo"):
+        assert page.get_by_role(landmark).count() == 1
+    assert page.get_by_role("heading", level=1).count() == 1
+    charts = page.locator(".chart")
+    assert charts.count() == 4
+    assert all(charts.nth(i).get_attribute("aria-label") for i in range(4))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "To the report"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "theme"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SELECT"
