@@ -354,10 +354,10 @@ def test_many_rows_are_fitted_through_inducing_inputs():
     result = flag_table(TableFile(frame), prepared, Recipe(), 0.5)
     assert np.flatnonzero(result.flagged[:, 0]).tolist() == [100, 2000]
     assert "inducing inputs." in result.fit.model.estimator.summary()
-    few = fit_table(frame[:100], prepare(frame[:100], Request(targets=("y",))), Recipe(inducing=7))
+    few = fit_table(prepare(frame[:100], Request(targets=("y",))), Recipe(inducing=7))
     assert "through 7 inducing inputs." in few.model.estimator.summary()
     with pytest.raises(TableError, match=r"rcgp cannot fit 3001 rows, 3000 at most; add --sample 1500"):
-        fit_table(frame, prepared, Recipe("rcgp"))
+        fit_table(prepared, Recipe("rcgp"))
 
 
 def test_rows_are_chosen():
@@ -378,7 +378,7 @@ def test_results_are_not_mixed_with_earlier_ones():
 def test_models_with_their_plan_are_saved_in_one_file(tmp_path):
     frame = faulty_frame()
     prepared = prepare(frame, Request(targets=("y",), exclude=("z",)))
-    fitted = fit_table(frame, prepared, Recipe())
+    fitted = fit_table(prepared, Recipe())
     fitted.model.save(tmp_path / "model.sgp")
     again = TableModel.load(tmp_path / "model.sgp")
     assert again.plan == fitted.model.plan

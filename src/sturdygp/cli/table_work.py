@@ -52,7 +52,7 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
     saying = Saying(output.as_json, output.quiet, {"command": "fit", "method": method})
     file, prepared = opened(data, table, saying)
     with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output):
-        fitted = fit_table(file.frame, prepared, recipe_of(table, method))
+        fitted = fit_table(prepared, recipe_of(table, method))
     say_fit(saying, fitted)
     save.parent.mkdir(parents=True, exist_ok=True)
     fitted.model.save(save)

@@ -70,18 +70,18 @@ class FittedTable:
     rows: Mapping[str, int]
 
 
-def fit_table(frame: pd.DataFrame, prepared: Prepared, recipe: Recipe) -> FittedTable:
+def fit_table(prepared: Prepared, recipe: Recipe) -> FittedTable:
     """Fit a model to the complete rows of a table, or to a sample of them."""
     complete: BoolArray = ~np.any(np.isnan(prepared.raw), axis=1)
     read: BoolArray = ~np.all(np.isnan(prepared.readings), axis=1)
     rows = {
-        "read": len(frame),
+        "read": len(prepared.raw),
         "input_missing": int((~complete).sum()),
         "target_missing": int((complete & ~read).sum()),
     }
     fitted = choose_rows(complete & read, recipe.sample, recipe.seed)
     plan = prepared.plan.scaled_to(prepared.raw[complete])
-    X, y = plan.matrix(frame)[fitted], prepared.readings[fitted]
+    X, y = plan.scaled(prepared.raw[fitted]), prepared.readings[fitted]
     estimator = recipe.estimator(len(X)).fit(X, y[:, 0] if len(plan.targets) == 1 else y)
     rows |= {"usable": int((complete & read).sum()), "fitted": int(fitted.sum())}
     return FittedTable(TableModel(plan, estimator), fitted, rows)
@@ -126,7 +126,7 @@ class FlagResult:
 
 def flag_table(file: TableFile, prepared: Prepared, recipe: Recipe, threshold: float) -> FlagResult:
     """Fit a model that tells outliers, and judge every row of the table."""
-    fit = fit_table(file.frame, prepared, recipe)
+    fit = fit_table(prepared, recipe)
     return FlagResult(file, prepared, fit, fit.model.assess(file.frame, fit.fitted), threshold)
 
 

@@ -53,7 +53,11 @@ class Plan:
 
     def matrix(self, frame: pd.DataFrame) -> FloatArray:
         """Features as the model sees them, shape (rows, features); NaN where a cell is missing."""
-        return np.asarray((self.raw_features(frame) - np.array(self.centres)) / np.array(self.scales))
+        return self.scaled(self.raw_features(frame))
+
+    def scaled(self, raw: FloatArray) -> FloatArray:
+        """The same from features in their own units."""
+        return np.asarray((raw - np.array(self.centres)) / np.array(self.scales))
 
     def readings(self, frame: pd.DataFrame) -> FloatArray:
         """Targets, shape (rows, targets); NaN where a cell is missing or the column is not there."""

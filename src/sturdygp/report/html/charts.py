@@ -49,6 +49,10 @@ class Chart:
     yaxis: dict[str, Any]
     views: list[View] = field(default_factory=lambda: [View("")])
 
+    def plain(self) -> dict[str, Any]:
+        """As JSON; asdict would copy every number."""
+        return {**vars(self), "views": [vars(view) for view in self.views]}
+
 
 def literal(text: str) -> str:
     """Text that Plotly shows as it is: a name from a file must be none of its tags and templates.

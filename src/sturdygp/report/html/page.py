@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import asdict
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -45,7 +44,7 @@ def page(result: FlagResult, name: str) -> str:
         left_out=result.prepared.left_out,
         notes=(*result.file.notes, *result.prepared.notes),
         sections=sections,
-        charts={f"{key}-{i}": asdict(c) for i, each in enumerate(sections) for key, c in each.charts.items()},
+        charts={f"{key}-{i}": c.plain() for i, each in enumerate(sections) for key, c in each.charts.items()},
         style=Markup(part(environment, "report.css")),
         scripts=[Markup(script) for script in scripts],
         hashes=[fingerprint(script) for script in scripts],

@@ -113,8 +113,7 @@ def curve_of(result: FlagResult, index: int, readings: Readings) -> Curve | None
         return None
     x = readings.raw[:, 0]
     grid = np.union1d(x, np.linspace(x.min(), x.max(), GRID))[:, None]
-    scaled = (grid - np.array(plan.centres)) / np.array(plan.scales)
-    mean, std = result.fit.model.estimator.predict(scaled, return_std=True, include_noise=True)
+    mean, std = result.fit.model.estimator.predict(plan.scaled(grid), return_std=True, include_noise=True)
     centre, half = as_columns(mean)[:, index], WIDTH_95 * as_columns(std)[:, index]
     return Curve(plan.inputs[0].shown(grid), centre, centre - half, centre + half)
 
