@@ -189,6 +189,7 @@ def test_a_header_sorts_the_table(page):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_overflows(opened, page, width):
     page = page if width == 1280 else opened(width, has_touch=True)
+    assert page.complaints == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     # Wide tables scroll in a frame of their own.
     widest = """() => Math.max(...[...document.querySelectorAll("body *:not(.scroll *):not(svg *)")]

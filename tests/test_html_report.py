@@ -161,7 +161,7 @@ def test_several_targets_missing_readings_and_a_sample():
     frame.loc[3, "y"] = np.nan
     frame.loc[5, "time"] = ""
     text = page(flagged(frame, Recipe("mixture", sample=60), targets=("y", "z")), "data.csv")
-    for part in ('<a href="#target-1">z</a>', "60 fitted, drawn from 79", 'id="fit-1"', "In the sample, "):
+    for part in ('<a href="#target-1">z</a>', "60 fitted, drawn from 79", 'id="fit-1"', "in the sample: "):
         assert part in text
     assert "of 78 readings</strong>" in text
     assert "of 79 readings</strong>" in text

@@ -28,7 +28,7 @@ def rows_in_words(rows: Mapping[str, int]) -> str:
 
 def summaries(fitted: FittedTable) -> dict[str, str]:
     """What was found about each target."""
-    sampled = "In the sample, " if fitted.rows["fitted"] < fitted.rows["usable"] else ""
+    sampled = "in the sample: " if fitted.rows["fitted"] < fitted.rows["usable"] else ""
     paragraphs = fitted.model.estimator.summary().splitlines()
     return {
         target: sampled + paragraph.removeprefix(f"Output {index}: ")

@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.kernels.stationary import Stationary
-from sturdygp.tables.inputs import TimeInput
+from sturdygp.tables.inputs import ClockInput, InputColumn, TimeInput
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
 
@@ -54,18 +54,21 @@ def influences(model: TableModel, index: int) -> list[Influence]:
     lengths = np.broadcast_to(np.asarray(kernel.length_scale, dtype=np.float64), len(plan.features))
     rows = zip(lengths, plan.features, plan.scales, units(plan), strict=True)
     return [
-        Influence(feature, f"{length * scale:.3g}{unit}", strength(float(length)))
-        for length, feature, scale, unit in sorted(rows, key=lambda row: float(row[0]))
+        Influence(feature, f"{length * scale:.3g}{name}", strength(float(length)))
+        for length, feature, scale, name in sorted(rows, key=lambda row: float(row[0]))
     ]
 
 
 def units(plan: Plan) -> list[str]:
     """The unit of each feature where it is known."""
-    return [
-        f" {column.unit}" if isinstance(column, TimeInput) else ""
-        for column in plan.inputs
-        for _ in column.features
-    ]
+    return [unit(column) for column in plan.inputs for _ in column.features]
+
+
+def unit(column: InputColumn) -> str:
+    """The unit of an input; numbers do not tell theirs."""
+    if isinstance(column, TimeInput):
+        return f" {column.unit}"
+    return " hours" if isinstance(column, ClockInput) else ""
 
 
 def strength(length_scale: float) -> str:

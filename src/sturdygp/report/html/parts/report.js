@@ -32,9 +32,10 @@
     };
   }
 
-  function axis(given) {
+  /* Only its own side: axes that push each other's margins find no end on a narrow screen. */
+  function axis(side, given) {
     const rule = colour("rule");
-    return { automargin: true, gridcolor: rule, linecolor: rule, zerolinecolor: rule, ...given };
+    return { automargin: side, gridcolor: rule, linecolor: rule, zerolinecolor: rule, ...given };
   }
 
   function draw(id, width) {
@@ -58,8 +59,8 @@
       modebar: { color: colour("soft"), activecolor: colour("ink"), bgcolor: "rgba(0,0,0,0)" },
       /* On a touch screen a finger on a chart scrolls the page. */
       dragmode: touch ? false : "zoom",
-      xaxis: axis({ ...chart.xaxis, ...view.xaxis }),
-      yaxis: axis(chart.yaxis),
+      xaxis: axis("bottom", { ...chart.xaxis, ...view.xaxis }),
+      yaxis: axis("left", chart.yaxis),
     };
     return Plotly.react(node, data, layout, CONFIG);
   }
