@@ -64,9 +64,7 @@ def readings_of(result: FlagResult, index: int) -> Readings:
 
 def deviations(result: FlagResult, index: int) -> FloatArray:
     """Each fitted reading against the prediction by the others, in standard deviations."""
-    # Where inducing inputs tell too little of a reading there is no variance without it, but NaN.
-    with np.errstate(invalid="ignore"):
-        mean, std = result.fit.model.estimator.leave_one_out(include_noise=True)
+    mean, std = result.fit.model.estimator.leave_one_out(include_noise=True)
     fitted = result.fit.fitted
     values = np.full(len(fitted), np.nan)
     reading = result.assessment.readings[fitted, index]
