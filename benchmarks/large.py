@@ -323,11 +323,8 @@ SINGLE: dict[str, tuple[Callable[..., Json], tuple[type, ...]]] = {
     "one-memory": (one_memory, (str, int, float)),
     "one-cluster": (one_cluster, (str, int)),
 }
-PARTS = {
-    "accuracy": (accuracy, accuracy_table),
-    "memory": (memory, memory_table),
-    "cluster": (cluster, cluster_table),
-}
+PARTS = {"accuracy": accuracy, "memory": memory, "cluster": cluster}
+TABLES = {"accuracy": accuracy_table, "memory": memory_table, "cluster": cluster_table}
 
 
 def stored() -> Json:
@@ -348,9 +345,8 @@ def main() -> None:
     parser.add_argument("--store", action="store_true")
     parser.add_argument("--table", action="store_true", help="print what is kept instead of measuring")
     arguments = parser.parse_args()
-    measure, table = PARTS[arguments.part]
-    rows = stored()[arguments.part] if arguments.table else measure()
-    print(table(rows))
+    rows = stored()[arguments.part] if arguments.table else PARTS[arguments.part]()
+    print(TABLES[arguments.part](rows))
     if arguments.store:
         RESULTS.write_text(
             json.dumps({**stored(), arguments.part: rows, "environment": environment()}, indent=1) + "\n"

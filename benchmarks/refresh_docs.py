@@ -1,4 +1,4 @@
-"""Write the tables of docs/reproduction.md anew from docs/results: ``python benchmarks/refresh_docs.py``.
+"""Write the tables of the docs anew from docs/results: ``python benchmarks/refresh_docs.py``.
 
 A table is known by its title in bold; the text around it stays as it is.
 """
@@ -6,15 +6,18 @@ A table is known by its title in bold; the text around it stays as it is.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from click.testing import CliRunner
 
 from sturdygp.cli.main import main
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "reproduction.md"
-PRINTED_BY = (
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = tuple(DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md"))
+COMMANDS = (
     ("fig1a",),
     ("fig1a", "--reading", "std", "--baselines", "as-published"),
     ("fig1b",),
@@ -26,15 +29,24 @@ PRINTED_BY = (
 TABLE = re.compile(r"^(\*\*.+\*\*)\n\n((?:\|.*\n)+)", re.MULTILINE)
 
 
-def printed() -> dict[str, str]:
-    """Every table that the commands print, by its title."""
-    tables: dict[str, str] = {}
-    for arguments in PRINTED_BY:
+def texts() -> Iterator[str]:
+    """What the commands and benchmarks print."""
+    for arguments in COMMANDS:
         done = CliRunner().invoke(main, ["table", *arguments, "--results", str(DOCS / "results")])
         if done.exception is not None:
             raise done.exception
-        tables |= dict(TABLE.findall(done.stdout + "\n"))
-    return tables
+        yield done.stdout
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import large, speed  # noqa: PLC0415
+
+    for benchmark in (speed, large):
+        kept = benchmark.stored()
+        yield from (table(kept[part]) for part, table in benchmark.TABLES.items() if part in kept)
+
+
+def printed() -> dict[str, str]:
+    """Every table by its title."""
+    return {title: body for text in texts() for title, body in TABLE.findall(text + "\n")}
 
 
 def refreshed(text: str, tables: dict[str, str]) -> str:
@@ -43,4 +55,6 @@ def refreshed(text: str, tables: dict[str, str]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(refreshed(PAGE.read_text(), printed()))
+    found = printed()
+    for page in PAGES:
+        page.write_text(refreshed(page.read_text(), found))

@@ -225,6 +225,9 @@ def draw(rows: list[dict[str, Any]]) -> None:
     print(f"Figure: {IMAGE}")
 
 
+TABLES = {"ratios": ratio_table, "scaling": scaling_table, "shares": shares_table}
+
+
 def stored() -> dict[str, Any]:
     """What was kept."""
     contents: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
@@ -284,7 +287,7 @@ def main() -> None:
         rows = measure_ratios(arguments.threads, arguments.only)
     else:
         rows = measure_scaling() if arguments.part == "scaling" else measure_shares()
-    print({"ratios": ratio_table, "scaling": scaling_table, "shares": shares_table}[arguments.part](rows))
+    print(TABLES[arguments.part](rows))
     if arguments.store:
         keep(arguments.part, rows)
 

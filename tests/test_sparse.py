@@ -244,3 +244,13 @@ def test_inducing_inputs_are_moved_uphill():
     fixed = AsorGPRegressor(inducing=9).fit(X, y)
     moved = AsorGPRegressor(inducing=9, optimise_inducing=True).fit(X, y)
     assert moved.bound_ > fixed.bound_ + 1.0
+
+
+def test_many_inputs_are_found_along_a_line():
+    """A smooth function needs few of them there, but the function need not be smooth."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 1.0, (800, 1))
+    y = np.sin(30.0 * X[:, 0]) + 0.1 * rng.normal(size=800)
+    model = StandardGPRegressor(inducing=100).fit(X, y)
+    assert len(model._outputs[0].fit.posterior.features.Z) == 100
+    assert np.mean((model.predict(X) - np.sin(30.0 * X[:, 0])) ** 2) < 0.01

@@ -20,6 +20,8 @@ Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
 
 # "auto": the exact process up to so many rows, and inducing inputs for more.
 EXACT_ROWS, AUTO_COUNT = 3000, 500
+# Length scales to choose inputs with, as log factors of the kernel's own.
+LENGTHS = (LONGER, 0.0, -LONGER)
 
 
 def inducing_inputs(inducing: Inducing, kernel: Kernel, X: Inputs) -> FloatArray | None:
@@ -43,8 +45,15 @@ def inducing_inputs(inducing: Inducing, kernel: Kernel, X: Inputs) -> FloatArray
 
 
 def automatic_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
-    """Chosen with longer length scales: at those of the start all inputs look equally far apart."""
-    return chosen_inputs(lengthened(kernel, LONGER), X, count)
+    """Chosen with longer length scales: at those of the start all inputs look equally far apart.
+
+    Where few inputs tell all of so smooth a function, as along a line, shorter ones find more of them.
+    """
+    for log_factor in LENGTHS:
+        chosen = chosen_inputs(lengthened(kernel, log_factor), X, count)
+        if len(chosen) == min(count, len(X)):
+            break
+    return chosen
 
 
 def fitted(method: Method, problem: Problem, *, optimise_inducing: bool) -> Fit:
