@@ -272,6 +272,16 @@ def test_many_readings_are_screened_by_a_sample_in_any_order():
     assert np.sqrt(np.mean((first.predict(data.X_test) - data.f_test[:, 0]) ** 2)) < 0.2
 
 
+def test_equal_faults_are_not_taken_for_the_function():
+    """A fifth of all readings too high by the same: a function of its own, which four fifths contradict."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 10.0, (3000, 1))
+    faulty = rng.random(3000) < 0.2
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=3000) + 5.0 * faulty
+    model = RobustGPRegressor(inducing=30).fit(X, y)
+    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, faulty)
+
+
 def test_a_bad_prior_is_refused():
     with pytest.raises(ValueError, match="ratio must be positive"):
         ContaminationPrior(ratio=-1.0)

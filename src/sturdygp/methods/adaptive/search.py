@@ -36,7 +36,7 @@ TRUST = 2.0
 # many nats; that they lie together is a surprise of this many standard deviations if faults are independent.
 EVIDENCE, TOGETHER = 0.3, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
-ROUGH = 0.1
+ROUGH = 0.5
 # The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
 HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
 # More readings than these are screened by a sample of them.
