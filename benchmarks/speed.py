@@ -234,9 +234,16 @@ def stored() -> dict[str, Any]:
     return contents
 
 
+def identity(row: dict[str, Any]) -> tuple[object, ...]:
+    """What was measured."""
+    return tuple(row.get(key) for key in ("label", "name", "n", "threads"))
+
+
 def keep(part: str, rows: list[dict[str, Any]]) -> None:
-    """Replace one part of what is kept."""
-    contents = {**stored(), part: rows, "environment": environment()}
+    """Replace what is kept of the same measurements."""
+    measured = {identity(row) for row in rows}
+    others = [row for row in stored().get(part, []) if identity(row) not in measured]
+    contents = {**stored(), part: [*others, *rows], "environment": environment()}
     RESULTS.write_text(json.dumps(contents, indent=1) + "\n")
 
 
