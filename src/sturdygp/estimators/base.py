@@ -31,7 +31,7 @@ Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
 BLAS = ThreadpoolController()
 # Below this many rows a second BLAS thread brings little, and costs much if the other core is busy.
-ROWS_FOR_THREADS = 500
+ROWS_FOR_THREADS = 2000
 
 
 class Common(TypedDict):
