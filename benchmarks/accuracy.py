@@ -40,7 +40,7 @@ from sturdygp.datasets import (
     load_energy,
     make_synthetic,
 )
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "accuracy.json"
 FIRST_SEED, TRIALS, ROWS = 1000, 30, 100

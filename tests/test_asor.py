@@ -19,7 +19,7 @@ from sturdygp.methods.asor import Asor, AsorPrior, gem
 from sturdygp.methods.asor.method import INITIAL_RATE
 from sturdygp.methods.asor.model import AsorModel, AsorOutliers, Multipliers, update_multipliers, update_rate
 from sturdygp.methods.base import LOG_NOISE_BOX, Problem, default_kernel
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 PRIORS = st.builds(
     AsorPrior,

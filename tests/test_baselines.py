@@ -36,7 +36,7 @@ from sturdygp.methods.student_t import method as student_t_method
 from sturdygp.methods.student_t.laplace import approximate
 from sturdygp.methods.student_t.likelihood import TLikelihood
 from sturdygp.methods.student_t.vb import VbModel, best_dof, update_weights
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 
 def make_problem(n=30, rate=0.3, seed=0, kernel=None):

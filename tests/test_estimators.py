@@ -27,7 +27,7 @@ from sturdygp import (
 )
 from sturdygp.datasets import make_synthetic
 from sturdygp.kernels import Matern52, SquaredExponential
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 ESTIMATORS = [
     AsorGPRegressor(),

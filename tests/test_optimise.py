@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, rosen, rosen_der
 
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.optimise import Evaluation, Optimum, Status, best_of, maximise
+from sturdygp.optimise import Evaluation, Optimum, best_of, maximise
+from sturdygp.status import Status
 
 WIDE = np.array([[-10.0, 10.0]] * 4)
 

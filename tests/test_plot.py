@@ -48,6 +48,14 @@ def labels(ax):
     return ax.get_legend_handles_labels()[1]
 
 
+def test_as_many_new_readings_are_judged_anew(fitted):
+    model, X, y = fitted
+    new = y.copy()
+    new[[4, 19, 33]], new[50] = np.sin(X[[4, 19, 33], 0]), 6.0
+    display = FitDisplay.from_estimator(model, X + 1e-3, new)
+    assert np.flatnonzero(display.flagged).tolist() == [50]
+
+
 def test_fit_shows_the_interval_and_the_flagged_readings(fitted):
     model, X, y = fitted
     display = FitDisplay.from_estimator(model, X, y)

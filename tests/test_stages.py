@@ -9,7 +9,7 @@ from sturdygp.methods.asor import Asor
 from sturdygp.methods.base import Problem, default_kernel
 from sturdygp.methods.mixture import Mixture
 from sturdygp.methods.student_t import StudentT
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 METHODS = [Asor(), Mixture(), StudentT(inference="vb")]
 

@@ -81,7 +81,7 @@ def test_every_format_comes_back(ending, tmp_path):
     assert table.frame.columns.tolist() == ["when", "site", "y"]
     format_ = CellFormat()
     np.testing.assert_array_equal(Cells.of(table.frame["y"], format_).numbers(), frame["y"])
-    assert Cells.of(table.frame["when"], format_).kind() == "time"
+    assert Cells.of(table.frame["when"], format_).kind == "time"
     assert Cells.of(table.frame["site"], format_).texts().tolist() == ["A", "B, north", None, "ü"]
 
 
@@ -138,7 +138,7 @@ def test_files_that_are_no_tables_are_refused(name, text, message, tmp_path):
     ],
 )
 def test_kinds_of_columns(column, kind):
-    assert cells(*column).kind() == kind
+    assert cells(*column).kind == kind
 
 
 def test_what_stands_for_missing_values():

@@ -39,6 +39,7 @@ _dtrsm, _ = _routine(cython_blas, "dtrsm")
 # Matrices of a lower order are left to SciPy's wrappers.
 SMALL = 250
 _ONE, _ZERO = ctypes.c_double(1.0), ctypes.c_double(0.0)
+_ref = ctypes.byref
 
 
 def factorise(a: FloatArray) -> int:
@@ -82,9 +83,6 @@ def solve_triangular(lower: FloatArray, b: FloatArray, *, right: bool, transpose
         _address(b),
         _ref(rows),
     )
-
-
-_ref = ctypes.byref
 
 
 def _address(a: FloatArray) -> int:

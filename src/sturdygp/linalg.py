@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import blas
 
-from sturdygp import lapack
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.lapack import factorise, invert, solve_triangular
 
 Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -55,7 +55,7 @@ class Cholesky:
     def inverse_triangle(self) -> FloatArray:
         """Lower triangle of the inverse, zeros above it: half the work, and half the memory traffic."""
         inverse = self.lower.copy(order="F")
-        if lapack.invert(inverse):
+        if invert(inverse):
             raise NotPositiveDefiniteError("the triangular factor is singular")
         return inverse
 
@@ -66,10 +66,10 @@ def _triangular_solve(lower: FloatArray, b: FloatArray, *, transpose: bool) -> F
     if b.flags.c_contiguous:
         # b' is Fortran-ordered for free: solve X L' = b' from the right instead of changing its order.
         solved = b.copy(order="C")
-        lapack.solve_triangular(lower, solved.T, right=True, transpose=not transpose)
+        solve_triangular(lower, solved.T, right=True, transpose=not transpose)
     else:
         solved = b.copy(order="F")
-        lapack.solve_triangular(lower, solved, right=False, transpose=transpose)
+        solve_triangular(lower, solved, right=False, transpose=transpose)
     return solved
 
 
@@ -78,7 +78,7 @@ def cholesky(matrix: FloatArray, *, overwrite: bool = False) -> Cholesky:
     # A symmetric C-ordered matrix is its own Fortran-ordered transpose: LAPACK needs no copy.
     columns = matrix.T if matrix.flags.c_contiguous else matrix
     lower = columns if overwrite and columns.flags.f_contiguous else columns.copy(order="F")
-    if lapack.factorise(lower) or not isfinite(lower[-1, -1]):
+    if factorise(lower) or not isfinite(lower[-1, -1]):
         raise NotPositiveDefiniteError(
             f"a {matrix.shape[0]} x {matrix.shape[0]} matrix is not positive definite"
         )

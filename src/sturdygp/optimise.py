@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.linalg import solve_positive
+from sturdygp.status import Status
 
 C = TypeVar("C")
 
@@ -34,26 +34,6 @@ LARGE_GAIN = 1.0
 FIRST_REFRESHES = 4
 # Halvings and interpolations before a direction is given up.
 LINE_SEARCH_TRIES = 12
-
-
-class Status(Enum):
-    """How a fit ended; the value is a sentence for the person who ran it."""
-
-    CONVERGED = "converged"
-    MAX_ITER = "stopped at max_iter before converging; raise max_iter or loosen tol"
-    STALLED = (
-        "no step improves the objective any further although its gradient is above tol; "
-        "the optimum is found to rounding error, or the kernel's bounds are too tight"
-    )
-    FAILED = (
-        "the objective could not be evaluated at the start; "
-        "check the scale of the data, the kernel's bounds and duplicated inputs"
-    )
-
-    @property
-    def message(self) -> str:
-        """The sentence."""
-        return self.value
 
 
 @dataclass(frozen=True, eq=False)

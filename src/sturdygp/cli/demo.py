@@ -74,7 +74,7 @@ class Result:
 
 
 def sensor_series() -> Case:
-    """A sensor with a daily rhythm; a quarter of its readings are faults, stuck high or gone low."""
+    """A sensor with a daily rhythm; some of its readings are faults, stuck high or gone low."""
     rng = np.random.default_rng(7)
     X = np.sort(rng.uniform(0.0, 48.0, 120))[:, None]
     X_test = np.linspace(0.0, 48.0, 400)[:, None]
@@ -85,7 +85,8 @@ def sensor_series() -> Case:
     y = truth(X) + 0.5 * rng.standard_normal(len(X))
     faults = rng.uniform(size=len(X)) < 0.25
     stuck = np.where(rng.uniform(size=len(X)) < 0.8, 45.0, 2.0) + rng.standard_normal(len(X))
-    return Case("sensor, 25 % faults", X, np.where(faults, stuck, y), faults, X_test, truth(X_test))
+    name = f"sensor, {100.0 * faults.mean():.0f} % faults"
+    return Case(name, X, np.where(faults, stuck, y), faults, X_test, truth(X_test))
 
 
 def paper_problem() -> Case:
@@ -200,8 +201,8 @@ def draw_fit(axis: Axes, case: Case, result: Result) -> None:
 def report(case: Case, results: list[Result], text: str) -> str:
     """The report: the table, the picture, and the readings that look wrong."""
     proba = next(r.outlier_proba for r in results if r.outlier_proba is not None)
-    worst = np.argsort(-proba)[: int((proba > FAULT_PROBABILITY).sum())]
-    lines = [f"| {case.X[i, 0]:.2f} | {case.y[i]:.2f} | {proba[i]:.3f} |" for i in worst]
+    wrong = np.flatnonzero(proba > FAULT_PROBABILITY)
+    lines = [f"| {case.X[i, 0]:.2f} | {case.y[i]:.2f} | {proba[i]:.3f} |" for i in wrong]
     return "\n".join(
         [
             "# sturdygp demonstration",

@@ -1,4 +1,4 @@
-"""What all estimators share: validation, one fit for each output, prediction in the units of y."""
+"""What all estimators share: validation, one fit for each output, what was found; saving."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypeAlias, TypedDict
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
-from sturdygp.estimators.distributed import DaskRows, head, is_dask, predict_blocks
+from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
 from sturdygp.estimators.messages import progress_printer, warn_if_not_converged
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
+from sturdygp.estimators.predicting import Predictor
 from sturdygp.estimators.saving import ModelState, write_model
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
-
-Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
 BLAS = ThreadpoolController()
 # Below this many rows a second BLAS thread brings little, and costs much if the other core is busy.
@@ -44,7 +43,7 @@ class Common(TypedDict):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     """Fits each output independently and speaks the units of y; a subclass chooses the method.
 
     As a dataclass an estimator gets the constructor that scikit-learn asks for: explicit, keyword-only
@@ -221,94 +220,6 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._store(single=state.single)
         return self
 
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: bool = False,
-        return_cov: bool = False,
-        include_noise: bool = False,
-    ) -> Predicted:
-        """Predict the function, or nominal readings of it.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Inputs. A Dask array or DataFrame leads to Dask arrays.
-        return_std : bool
-            Also return the standard deviation, of the shape of the mean.
-        return_cov : bool
-            Also return the covariance between rows, shape (m, m) or (m, m, d_y).
-        include_noise : bool
-            Describe a nominal future reading rather than the function.
-
-        Returns
-        -------
-        mean : array of shape (m,) or (m, d_y)
-        std or cov : array, if asked for
-        """
-        if return_std and return_cov:
-            raise ValueError("ask for return_std or return_cov, not both")
-        if is_dask(X):
-            return self._predict_dask(X, return_std, return_cov, include_noise)
-        X = self._check_predict(X)
-        if not (return_std or return_cov):
-            return self._stack(
-                [o.scaling.centre + o.scaling.scale * o.fit.posterior.predict_mean(X) for o in self._outputs]
-            )
-        predicted = [o.predict(X, include_noise=include_noise) for o in self._outputs]
-        mean = self._stack([p.mean for p in predicted])
-        if return_std:
-            return mean, self._stack([np.sqrt(p.variance) for p in predicted])
-        return mean, self._stack([o.covariance(X, include_noise=include_noise) for o in self._outputs])
-
-    def _predict_dask(self, X: Any, return_std: bool, return_cov: bool, include_noise: bool) -> Predicted:
-        """Dask arrays, computed when they are asked for."""
-        if return_cov:
-            raise ValueError("the covariance between all rows of a Dask collection is too large; ask for std")
-        self._check_predict(head(X))
-        found: Predicted = predict_blocks(self, X, return_std=return_std, include_noise=include_noise)
-        return found
-
-    def leave_one_out(self, include_noise: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Predict every training reading from the others; kernel and noise stay as fitted to all.
-
-        Parameters
-        ----------
-        include_noise : bool
-            Describe a nominal reading rather than the function.
-
-        Returns
-        -------
-        mean, std : arrays of the shape of y
-            NaN where y is missing.
-        """
-        check_is_fitted(self)
-        left_out = [(o, o.leave_one_out(include_noise=include_noise)) for o in self._outputs]
-        mean = self._stack([o.spread(marginals.mean) for o, marginals in left_out])
-        return mean, self._stack([o.spread(np.sqrt(marginals.variance)) for o, marginals in left_out])
-
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_samples: int = 1,
-        random_state: object = 0,
-        include_noise: bool = False,
-    ) -> FloatArray:
-        """Draw joint samples, shape (m, n_samples) or (m, d_y, n_samples)."""
-        X = self._check_predict(X)
-        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        draws = [o.sample(X, n_samples, rng, include_noise=include_noise) for o in self._outputs]
-        return draws[0] if self._single else np.stack(draws, axis=1)
-
-    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Log density of nominal readings ``y`` at the rows of ``X``, of the shape of ``y``."""
-        X, columns = self._check_readings(X, y)
-        densities = []
-        for output, column in zip(self._outputs, columns.T, strict=True):
-            p = output.predict(X, include_noise=True)
-            densities.append(-0.5 * (np.log(2.0 * np.pi * p.variance) + (column - p.mean) ** 2 / p.variance))
-        return self._stack(densities)
-
     def summary(self) -> str:
         """What was found, in words: one paragraph for each output."""
         check_is_fitted(self)
@@ -321,19 +232,3 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _describe(self, output: FittedOutput) -> str:
         """One output in words."""
         return f"Fitted to {int(output.observed.sum())} readings. {output.scatter()}"
-
-    def _stack(self, values: list[FloatArray]) -> FloatArray:
-        return values[0] if self._single else np.stack(values, axis=-1)
-
-    def _check_predict(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-
-    def _check_readings(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        X = self._check_predict(X)
-        columns = check_targets(y, X).reshape(len(X), -1)
-        if columns.shape[1] != len(self._outputs):
-            raise ValueError(
-                f"y has {columns.shape[1]} outputs but the model was fitted to {len(self._outputs)}"
-            )
-        return X, columns

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp.methods.base import Fit
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 
 def progress_printer(index: int) -> Callable[[int, float], None]:

@@ -20,6 +20,7 @@ from sturdygp.gp.posterior import (
     check_test_inputs,
     chunks,
 )
+from sturdygp.gp.rows import Inputs
 from sturdygp.gp.sites import TINY, Sites
 from sturdygp.kernels.base import Kernel, Linearised
 from sturdygp.linalg import SiteFactor, conjugate_gradients, factorise_sites
@@ -69,6 +70,11 @@ class ExactPosterior(Posterior):
     factor: SiteFactor
     alpha: FloatArray
     linearised: Linearised | None = None
+
+    @property
+    def inputs(self) -> Inputs:
+        """The training inputs."""
+        return self.X
 
     @property
     def log_evidence(self) -> float:

@@ -191,7 +191,7 @@ def local(
 def cross_cotangent(
     solution: Solution, chunk: Chunk, known: FloatArray, precision: FloatArray, error: FloatArray
 ) -> FloatArray:
-    """Derivative by the kernel between a chunk and the inducing inputs; ``known`` is overwritten."""
+    """Derivative of the bound by the kernel between a chunk and the inducing inputs; overwrites ``known``."""
     by_phi = np.multiply(known, precision, out=known)
     by_phi += np.outer(solution.weights, precision * error)
     return chunk.features.whiten.other_half_solve(by_phi).T
@@ -221,8 +221,10 @@ def evidence_by_kernel(
     """The evidence of the features, and something else that changes with what they leave out."""
     phi, features = chunk.phi, chunk.features
     error = target - (solution.mean + solution.weights @ phi)
-    by_phi = precision * (solution.certainty @ phi - phi) - 2.0 * by_left_out * phi
-    by_phi += np.outer(solution.weights, precision * error)
-    by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)
+    # The bound takes off half a precision for each unit that is left out; this asks for something else.
+    known = solution.certainty @ phi
+    G = cross_cotangent(solution, chunk, known, precision, error)
+    G -= features.whiten.other_half_solve((precision + 2.0 * by_left_out) * phi).T
+    by_kernel = chunk.linear.pullback(G)
     by_kernel += features.kernel.diag_pullback(chunk.X, by_left_out)
     return ByKernel(by_kernel, gram(phi, -2.0 * by_left_out))

@@ -10,6 +10,7 @@ from typing import Self, TypeAlias
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.rows import Inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import jittered_cholesky
@@ -60,6 +61,11 @@ class Posterior(ABC):
     kernel: Kernel
     sites: Sites
     mean: float
+
+    @property
+    @abstractmethod
+    def inputs(self) -> Inputs:
+        """The training inputs."""
 
     @property
     def left_out(self) -> FloatArray | float:

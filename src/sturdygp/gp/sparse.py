@@ -14,6 +14,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.features import (
+    ByKernel,
     Chunk,
     Features,
     Local,
@@ -151,6 +152,11 @@ class SparsePosterior(Posterior):
     prior: SparsePrior
 
     @property
+    def inputs(self) -> Inputs:
+        """The training inputs."""
+        return self.prior.X
+
+    @property
     def log_evidence(self) -> float:
         """A lower bound on the log evidence of the exact process."""
         solution = self.solution
@@ -161,14 +167,10 @@ class SparsePosterior(Posterior):
         """Derivatives of the bound; of the evidence of the features if the rest is told."""
         m = self.marginals()
         pull = self.sites.precision * (self.sites.target - m.mean)
-        by_kernel, outer = self._local.kernel, self.solution.gram
-        if by_left_out is not None:
-            work, sites = partial(evidence_by_kernel, self.solution), self.sites
-            across = self.prior.gather(work, added, sites.target, sites.precision, by_left_out)
-            by_kernel, outer = across.kernel, across.outer
-        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(outer))
+        across = self._by_kernel(by_left_out)
+        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(across.outer))
         return EvidenceGradient(
-            kernel=inducing + by_kernel,
+            kernel=inducing + across.kernel,
             mean=float(pull.sum()),
             target=-pull,
             precision=-0.5 * ((self.sites.target - m.mean) ** 2 + m.variance),
@@ -232,6 +234,13 @@ class SparsePosterior(Posterior):
         return self.prior.gather(
             partial(local, self.solution), Local.joined, sites.target, sites.precision, sites.log_scale
         )
+
+    def _by_kernel(self, by_left_out: FloatArray | None) -> ByKernel:
+        """Derivatives by the kernel at all rows; those of the bound are known already."""
+        if by_left_out is None:
+            return ByKernel(self._local.kernel, self.solution.gram)
+        work, sites = partial(evidence_by_kernel, self.solution), self.sites
+        return self.prior.gather(work, added, sites.target, sites.precision, by_left_out)
 
     def _by_inducing(self, outer: FloatArray) -> FloatArray:
         """Derivative by the kernel between the inducing inputs.

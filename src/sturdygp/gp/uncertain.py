@@ -53,6 +53,11 @@ class UncertainPosterior(Posterior):
         return cls(kernel, sites, best.mean, X, best, tuple(moved))
 
     @property
+    def inputs(self) -> Inputs:
+        """The training inputs."""
+        return self.X
+
+    @property
     def log_evidence(self) -> float:
         """At the best parameters."""
         return self.best.log_evidence

@@ -9,8 +9,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Linearised, as_kernel
-from sturdygp.kernels.leaf import DEFAULT_BOUNDS, Bounds, LeafKernel
-from sturdygp.kernels.stationary import (
+from sturdygp.kernels.distances import (
     check_length_scale,
     distance_pullback,
     inner,
@@ -18,6 +17,7 @@ from sturdygp.kernels.stationary import (
     point_pullback,
     profile_of_distances,
 )
+from sturdygp.kernels.leaf import DEFAULT_BOUNDS, Bounds, LeafKernel
 
 
 @dataclass(frozen=True)

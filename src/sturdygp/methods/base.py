@@ -17,7 +17,7 @@ from sturdygp.gp.rows import Inputs, Rows, Spread
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 # The box of the kernel: length scales relative to the range of an input, variance for scaled targets.
 LENGTH_SCALE_BOX = (0.02, 20.0)

@@ -16,7 +16,8 @@ import numpy as np
 from sturdygp.gp.rows import Rows
 from sturdygp.methods.alternating import Alternation, Start, Trail
 from sturdygp.methods.base import Problem
-from sturdygp.optimise import Optimum, Status
+from sturdygp.optimise import Optimum
+from sturdygp.status import Status
 
 L = TypeVar("L")
 

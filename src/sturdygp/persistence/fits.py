@@ -13,10 +13,10 @@ from sturdygp.methods.adaptive.model import Contamination, ContaminationPrior, S
 from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
 from sturdygp.methods.base import Fit, OutlierModel
 from sturdygp.methods.mixture import MixtureOutliers, MixturePrior
-from sturdygp.optimise import Status
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
 from sturdygp.persistence.record import Record, plain_number
+from sturdygp.status import Status
 
 Prior: TypeAlias = AsorPrior | ContaminationPrior | MixturePrior
 KnownModel: TypeAlias = AsorOutliers | BranchLikelihood | MixtureOutliers

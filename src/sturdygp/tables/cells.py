@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
@@ -99,6 +100,7 @@ class Cells:
         """The first given cell."""
         return str(self.values[self.given].iloc[0])
 
+    @cached_property
     def kind(self) -> Kind:
         """What the column holds."""
         if not self.given.any():

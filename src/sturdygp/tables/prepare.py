@@ -122,7 +122,7 @@ def check_targets(choice: Choice, readings: FloatArray) -> None:
     """Refuse targets that are not numbers."""
     for name, column in zip(choice.request.targets, readings.T, strict=True):
         cells = choice.cells(name)
-        if cells.kind() not in {"number", "empty"}:
+        if cells.kind not in {"number", "empty"}:
             raise TableError(f"the target {name!r} does not hold numbers (for example {cells.example()!r})")
         if np.isnan(column).all():
             raise TableError(f"the target {name!r} has no reading at all")
@@ -166,7 +166,7 @@ def settle_counters(choice: Choice) -> None:
 def unusable(choice: Choice, name: str) -> str:
     """Why a column says nothing, or nothing in words."""
     cells = choice.cells(name)
-    kind = cells.kind()
+    kind = cells.kind
     if kind == "empty":
         return "empty"
     missing = 1.0 - cells.given.mean()
@@ -191,7 +191,7 @@ def counts_rows(choice: Choice, name: str, column: InputColumn) -> bool:
 def column_of(choice: Choice, name: str, most_categories: int) -> InputColumn:
     """How a column becomes numbers."""
     cells, request = choice.cells(name), choice.request
-    kind = "text" if name in request.categories else cells.kind()
+    kind = "text" if name in request.categories else cells.kind
     if kind == "number":
         return NumberInput(name)
     if kind == "time" and (time_format := cells.time_format()) is not None:
@@ -211,7 +211,7 @@ def column_of(choice: Choice, name: str, most_categories: int) -> InputColumn:
 def remarks(choice: Choice, name: str) -> list[str]:
     """A note on cells of a column of numbers that are something else."""
     cells = choice.cells(name)
-    if name in choice.request.categories or cells.kind() != "number":
+    if name in choice.request.categories or cells.kind != "number":
         return []
     odd = cells.given & np.isnan(cells.numbers())
     if not odd.any():

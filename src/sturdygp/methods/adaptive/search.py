@@ -23,7 +23,8 @@ from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume
 from sturdygp.methods.base import LONGER, Callback, Problem, in_memory, lengthened
 from sturdygp.methods.stages import sampled
-from sturdygp.optimise import Optimum, Status
+from sturdygp.optimise import Optimum
+from sturdygp.status import Status
 
 SHAPES = (Shape.normal(), Shape.flat(5))
 # Length scales that are screened, as log factors of the kernel's own, that which is tried first first.

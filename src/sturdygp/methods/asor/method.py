@@ -22,7 +22,7 @@ from sturdygp.methods.asor.model import (
 )
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 from sturdygp.methods.stages import climb_by_stages
-from sturdygp.optimise import Status
+from sturdygp.status import Status
 
 INITIAL_RATE = 20.0
 

@@ -20,7 +20,8 @@ from sturdygp.methods.stages import climb_by_stages
 from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
 from sturdygp.methods.student_t.likelihood import TiltedT, TLikelihood
 from sturdygp.methods.student_t.vb import LOG_DOF_BOX, VbModel, Weights, update_weights
-from sturdygp.optimise import Evaluation, Optimum, Status, maximise
+from sturdygp.optimise import Evaluation, Optimum, maximise
+from sturdygp.status import Status
 
 START_DOF = 4.0
 FRACTION = 0.5

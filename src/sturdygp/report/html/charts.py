@@ -132,15 +132,17 @@ def plain(value: float | str | None) -> Any:
 
 def lines_of(curve: Curve) -> list[Trace]:
     """A band and a line."""
-    x, lower, upper = [plain(each) for each in curve.x], numbers(curve.lower), numbers(curve.upper)
-    band = {
-        "x": [*x, *x[::-1]],
-        "y": [*upper, *lower[::-1]],
-        "mode": "lines",
-        "fill": "toself",
-        "line": {"width": 0},
-    }
-    return [band, {"x": x, "y": numbers(curve.mean), "mode": "lines", "line": {"width": 2}}]
+    x = [plain(each) for each in curve.x]
+    return [
+        band(x, curve.lower, curve.upper),
+        {"x": x, "y": numbers(curve.mean), "mode": "lines", "line": {"width": 2}},
+    ]
+
+
+def band(x: Values, lower: FloatArray, upper: FloatArray) -> Trace:
+    """What lies between two lines."""
+    outline = [*numbers(upper), *numbers(lower)[::-1]]
+    return {"x": [*x, *x[::-1]], "y": outline, "mode": "lines", "fill": "toself", "line": {"width": 0}}
 
 
 def points_of(x: Values, readings: Readings) -> list[Trace]:
@@ -192,18 +194,9 @@ def deviation_trace(role: Role, name: str, readings: Readings, marker: dict[str,
 def calibration_chart(display: CalibrationDisplay) -> Chart:
     """The share of good readings inside an interval, against the share that was promised."""
     level, (low, high) = numbers(100.0 * display.nominal), display.chance()
-    band = [*numbers(100.0 * high), *numbers(100.0 * low)[::-1]]
+    chance = band(level, 100.0 * low, 100.0 * high)
     traces: list[Trace] = [
-        {
-            "meta": "interval",
-            "name": "chance",
-            "x": [*level, *level[::-1]],
-            "y": band,
-            "mode": "lines",
-            "fill": "toself",
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-        },
+        {"meta": "interval", "name": "chance", "hoverinfo": "skip", **chance},
         {
             "meta": "ink",
             "name": "as promised",

@@ -1,0 +1,23 @@
+"""How a fit ended."""
+
+from enum import Enum
+
+
+class Status(Enum):
+    """How a fit ended; the value is a sentence for the person who ran it."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "stopped at max_iter before converging; raise max_iter or loosen tol"
+    STALLED = (
+        "no step improves the objective any further although its gradient is above tol; "
+        "the optimum is found to rounding error, or the kernel's bounds are too tight"
+    )
+    FAILED = (
+        "the objective could not be evaluated at the start; "
+        "check the scale of the data, the kernel's bounds and duplicated inputs"
+    )
+
+    @property
+    def message(self) -> str:
+        """The sentence."""
+        return self.value
