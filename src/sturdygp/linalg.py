@@ -108,7 +108,8 @@ def jittered_cholesky(matrix: FloatArray) -> Cholesky:
 
 def diagonal(matrix: FloatArray) -> FloatArray:
     """The diagonal as a view that can be written to."""
-    view: FloatArray = np.einsum("ii->i", matrix)
+    view = matrix.diagonal()
+    view.flags.writeable = True
     return view
 
 

@@ -22,22 +22,72 @@ BlockOfRows: TypeAlias = Callable[[slice], FloatArray]
 
 
 class Distances:
-    """Squared Euclidean distances between rows, by one matrix product where that is accurate."""
+    """Squared Euclidean distances between the rows of ``U`` and ``V``, or between those of ``U``.
 
-    def __init__(self, U: FloatArray, V: FloatArray) -> None:
+    One matrix product gives them where that is accurate.
+    """
+
+    def __init__(self, U: FloatArray, V: FloatArray | None = None) -> None:
         u = np.einsum("ij,ij->i", U, U)
-        v = u if V is U else np.einsum("ij,ij->i", V, V)
-        self._points = (U, V)
-        self._far = np.maximum.reduce(u) > FAR or np.maximum.reduce(v) > FAR
+        v = u if V is None else np.einsum("ij,ij->i", V, V)
+        self._within = V is None
+        self._points = (U, U if V is None else V)
+        self._far = bool(np.maximum.reduce(u) > FAR or (v is not u and np.maximum.reduce(v) > FAR))
         self._left = _augment(-2.0 * U, u, 1.0)
-        self._right = _augment(V, 1.0, v).T
+        self._right = _augment(self._points[1], 1.0, v)
 
-    def __call__(self, rows: slice, columns: slice = ALL) -> FloatArray:
-        """The distances for some rows of ``U`` and some of ``V``."""
+    def __call__(self, rows: slice = ALL, first: int = 0) -> FloatArray:
+        """The distances of some rows of ``U`` to those of ``V`` from the first wanted on."""
         if self._far:
-            return cdist(self._points[0][rows], self._points[1][columns], "sqeuclidean")
-        s: FloatArray = self._left[rows] @ self._right[:, columns]
-        return np.maximum(s, 0.0, out=s)
+            s: FloatArray = cdist(self._points[0][rows], self._points[1][first:], "sqeuclidean")
+        else:
+            s = self._left[rows] @ self._right[first:].T
+            np.maximum(s, 0.0, out=s)
+        if self._within:
+            # Exactly, not to rounding: a kernel may not be smooth there.
+            diagonal(s[:, (rows.start or 0) - first :])[:] = 0.0
+        return s
+
+    def profile(self, function: Profile) -> FloatArray:
+        """A function of all distances, a cacheful of rows at a time; within one set, each pair once."""
+        n, m = (len(points) for points in self._points)
+        blocks = row_blocks(n, m)
+        if len(blocks) == 1:
+            return function(self(blocks[0]))
+        K = np.empty((n, m))
+        for rows in blocks:
+            first = rows.start if self._within else 0
+            values = function(self(rows, first))
+            K[rows, first:] = values
+            if self._within:
+                K[rows.stop :, rows] = values[:, len(values) :].T
+        return K
+
+    def pullback(self, G: FloatArray, slopes: BlockOfRows) -> FloatArray:
+        """For each input r, ``sum_ij M_ij (u_ir - v_jr)^2`` with ``M = G * slope``.
+
+        Expanding the square leaves row sums, column sums and one product with ``V``.
+        """
+        U, V = self._points
+        # The distances have a column of ones beside V, which gives the row sums.
+        moments = np.empty((len(U), self._right.shape[1]))
+        columns = np.zeros(len(V))
+        for rows in row_blocks(len(U), len(V)):
+            M = G[rows] * slopes(rows)
+            np.matmul(M, self._right, out=moments[rows])
+            columns += np.add.reduce(M)
+        squares = moments[:, -2] @ (U * U) + columns @ (V * V)
+        by_input: FloatArray = squares - 2.0 * np.einsum("ij,ij->j", U, moments[:, :-2])
+        return by_input
+
+    def point_pullback(self, G: FloatArray, slopes: BlockOfRows) -> FloatArray:
+        """``sum_i M_ij (u_i - v_j)`` with ``M = G * slope``: derivatives by the second points."""
+        U, V = self._points
+        extended = _augment(U, 1.0, 0.0)
+        moments = np.zeros((len(V), extended.shape[1]))
+        for rows in row_blocks(len(U), len(V)):
+            moments += (G[rows] * slopes(rows)).T @ extended[rows]
+        return moments[:, :-2] - moments[:, -2:-1] * V
 
 
 def _augment(U: FloatArray, first: FloatArray | float, second: FloatArray | float) -> FloatArray:
@@ -46,65 +96,6 @@ def _augment(U: FloatArray, first: FloatArray | float, second: FloatArray | floa
     wide[:, -2] = first
     wide[:, -1] = second
     return wide
-
-
-def profile_of_distances(profile: Profile, U: FloatArray, V: FloatArray | None) -> FloatArray:
-    """Apply a function to all squared distances, a cacheful of rows at a time."""
-    if V is None:
-        return _symmetric_profile(profile, U)
-    distances = Distances(U, V)
-    K = np.empty((len(U), len(V)))
-    for rows in row_blocks(*K.shape):
-        K[rows] = profile(distances(rows))
-    return K
-
-
-def _symmetric_profile(profile: Profile, U: FloatArray) -> FloatArray:
-    """The same within one set of points, each pair once."""
-    distances, n = Distances(U, U), len(U)
-
-    def upper(rows: slice) -> FloatArray:
-        s = distances(rows, slice(rows.start, n))
-        diagonal(s[:, : len(s)])[:] = 0.0
-        return profile(s)
-
-    blocks = row_blocks(n, n)
-    if len(blocks) == 1:
-        return upper(blocks[0])
-    K = np.empty((n, n))
-    for rows in blocks:
-        values = upper(rows)
-        K[rows, rows.start :] = values
-        K[rows.stop :, rows] = values[:, len(values) :].T
-    return K
-
-
-def distance_pullback(G: FloatArray, slopes: BlockOfRows, U: FloatArray, V: FloatArray | None) -> FloatArray:
-    """For each input r, ``sum_ij M_ij (u_ir - v_jr)^2`` with ``M = G * slope``.
-
-    Expanding the square leaves row sums, column sums and one product with ``V``.
-    """
-    W = U if V is None else V
-    extended = _augment(W, 1.0, 0.0)
-    moments = np.empty((U.shape[0], extended.shape[1]))
-    columns = np.zeros(W.shape[0])
-    for rows in row_blocks(len(U), len(W)):
-        M = G[rows] * slopes(rows)
-        np.matmul(M, extended, out=moments[rows])
-        columns += np.add.reduce(M)
-    squares = moments[:, -2] @ (U * U) + columns @ (W * W)
-    by_input: FloatArray = squares - 2.0 * np.einsum("ij,ij->j", U, moments[:, :-2])
-    return by_input
-
-
-def point_pullback(G: FloatArray, slopes: BlockOfRows, U: FloatArray, V: FloatArray | None) -> FloatArray:
-    """``sum_i M_ij (u_i - v_j)`` with ``M = G * slope``: derivatives by the second points."""
-    W = U if V is None else V
-    extended = _augment(U, 1.0, 0.0)
-    moments = np.zeros((len(W), extended.shape[1]))
-    for rows in row_blocks(len(U), len(W)):
-        moments += (G[rows] * slopes(rows)).T @ extended[rows]
-    return moments[:, :-2] - moments[:, -2:-1] * W
 
 
 def row_blocks(rows: int, columns: int) -> list[slice]:

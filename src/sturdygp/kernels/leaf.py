@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -33,7 +34,7 @@ class LeafKernel(Kernel):
             object.__setattr__(self, name, value)
             check_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), np.size(value))
 
-    @property
+    @cached_property
     def _free(self) -> tuple[str, ...]:
         return tuple(n for n in self.positive if getattr(self, f"{n}_bounds") != "fixed")
 

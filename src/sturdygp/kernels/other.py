@@ -9,14 +9,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Linearised, as_kernel
-from sturdygp.kernels.distances import (
-    check_length_scale,
-    distance_pullback,
-    inner,
-    per_input,
-    point_pullback,
-    profile_of_distances,
-)
+from sturdygp.kernels.distances import Distances, check_length_scale, inner, per_input
 from sturdygp.kernels.leaf import DEFAULT_BOUNDS, Bounds, LeafKernel
 
 
@@ -51,11 +44,11 @@ class Periodic(LeafKernel):
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation."""
         a, b = self._angles(X, Z)
-        U, V = self._circle(a), None if Z is None else self._circle(b)
-        K = profile_of_distances(lambda s: self.variance * np.exp(-0.5 * s), U, V)
+        distances = Distances(self._circle(a), None if Z is None else self._circle(b))
+        K = distances.profile(lambda s: self.variance * np.exp(-0.5 * s))
 
         def pullback(G: FloatArray) -> FloatArray:
-            by_input = distance_pullback(G, K.__getitem__, U, V).reshape(2, -1).sum(axis=0)
+            by_input = distances.pullback(G, K.__getitem__).reshape(2, -1).sum(axis=0)
             length_scale = per_input(by_input, self.length_scale)
             period = self._period_pullback(G * K, a, b)
             return self._pack({"variance": inner(G, K), "length_scale": length_scale, "period": period})
@@ -65,8 +58,8 @@ class Periodic(LeafKernel):
     def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
         """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
         a, b = self._angles(X, Z)
-        U, V = self._circle(a), None if Z is None else self._circle(b)
-        on_circle = point_pullback(cotangent, self(X, Z).__getitem__, U, V)
+        distances = Distances(self._circle(a), None if Z is None else self._circle(b))
+        on_circle = distances.point_pullback(cotangent, self(X, Z).__getitem__)
         by_cosine, by_sine = np.hsplit(on_circle, 2)
         turned = np.cos(b) * by_sine - np.sin(b) * by_cosine
         return np.asarray(turned * (2.0 * np.pi / self.period) / self.length_scale)

@@ -19,14 +19,10 @@ from sturdygp.kernels.distances import (
     BlockOfRows,
     Distances,
     check_length_scale,
-    distance_pullback,
     inner,
     per_input,
-    point_pullback,
-    profile_of_distances,
 )
 from sturdygp.kernels.leaf import DEFAULT_BOUNDS, Bounds, LeafKernel
-from sturdygp.linalg import diagonal
 
 Parts: TypeAlias = dict[str, FloatArray | float]
 
@@ -50,26 +46,17 @@ class Stationary(LeafKernel):
     def _slope(self, s: FloatArray) -> FloatArray:
         """``-2 variance * profile'(s)``; may overwrite ``s``."""
 
-    def _slopes(self, K: FloatArray, U: FloatArray, V: FloatArray | None) -> BlockOfRows:
+    def _slopes(self, K: FloatArray, distances: Distances) -> BlockOfRows:
         """A function that gives the slopes for a slice of rows."""
-        distances = Distances(U, U if V is None else V)
+        return lambda rows: self._slope(distances(rows))
 
-        def slopes(rows: slice) -> FloatArray:
-            s = distances(rows)
-            if V is None:
-                # Exactly, not to rounding: the slope may be singular there.
-                diagonal(s[:, rows])[:] = 0.0
-            return self._slope(s)
-
-        return slopes
-
-    def _shape_pullback(self, G: FloatArray, K: FloatArray, U: FloatArray, V: FloatArray | None) -> Parts:
+    def _shape_pullback(self, G: FloatArray, K: FloatArray, distances: Distances) -> Parts:
         """Derivatives with respect to parameters other than variance and length scale."""
         return {}
 
     def __call__(self, X: FloatArray, Z: FloatArray | None = None) -> FloatArray:
         """The matrix of kernel values between the rows of ``X`` and those of ``Z`` (or ``X``)."""
-        return profile_of_distances(self._profile, *self._scaled(X, Z))
+        return self._distances(X, Z).profile(self._profile)
 
     def diag(self, X: FloatArray) -> FloatArray:
         """The diagonal of ``self(X)``."""
@@ -81,9 +68,9 @@ class Stationary(LeafKernel):
 
     def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
         """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
-        U, V = self._scaled(X, Z)
-        slopes = self._slopes(profile_of_distances(self._profile, U, V), U, V)
-        return point_pullback(cotangent, slopes, U, V) / self.length_scale
+        distances = self._distances(X, Z)
+        slopes = self._slopes(distances.profile(self._profile), distances)
+        return distances.point_pullback(cotangent, slopes) / self.length_scale
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
         """Values and pullback from one evaluation.
@@ -92,21 +79,21 @@ class Stationary(LeafKernel):
         the squared exponential they are the paper's (eq:kernel_log_derivatives), except that its first
         parameter is half the log variance.
         """
-        U, V = self._scaled(X, Z)
-        K = profile_of_distances(self._profile, U, V)
+        distances = self._distances(X, Z)
+        K = distances.profile(self._profile)
 
         def pullback(G: FloatArray) -> FloatArray:
-            by_input = distance_pullback(G, self._slopes(K, U, V), U, V)
+            by_input = distances.pullback(G, self._slopes(K, distances))
             parts: Parts = {"variance": inner(G, K), "length_scale": per_input(by_input, self.length_scale)}
-            return self._pack(parts | self._shape_pullback(G, K, U, V))
+            return self._pack(parts | self._shape_pullback(G, K, distances))
 
         return Linearised(K, pullback)
 
-    def _scaled(self, X: FloatArray, Z: FloatArray | None) -> tuple[FloatArray, FloatArray | None]:
-        """Inputs in units of the length scales, centred: a shift changes no distance, only its rounding."""
+    def _distances(self, X: FloatArray, Z: FloatArray | None) -> Distances:
+        """In units of the length scales, from the centre: a shift changes no distance, only its rounding."""
         scale = check_length_scale(self.length_scale, X)
-        centre = X.sum(axis=0) / X.shape[0]
-        return (X - centre) / scale, None if Z is None else (Z - centre) / scale
+        centre = np.add.reduce(X) / X.shape[0]
+        return Distances((X - centre) / scale, None if Z is None else (Z - centre) / scale)
 
 
 @dataclass(frozen=True)
@@ -128,7 +115,7 @@ class SquaredExponential(Stationary):
     def _slope(self, s: FloatArray) -> FloatArray:
         return self._profile(s)
 
-    def _slopes(self, K: FloatArray, U: FloatArray, V: FloatArray | None) -> BlockOfRows:
+    def _slopes(self, K: FloatArray, distances: Distances) -> BlockOfRows:
         return K.__getitem__  # the slope of this kernel is its value
 
 
@@ -185,6 +172,6 @@ class RationalQuadratic(Stationary):
     def _slope(self, s: FloatArray) -> FloatArray:
         return self.variance * np.exp(-(self.alpha + 1.0) * np.log1p(s / (2.0 * self.alpha)))
 
-    def _shape_pullback(self, G: FloatArray, K: FloatArray, U: FloatArray, V: FloatArray | None) -> Parts:
-        ratio = Distances(U, U if V is None else V)(slice(None)) / (2.0 * self.alpha)
+    def _shape_pullback(self, G: FloatArray, K: FloatArray, distances: Distances) -> Parts:
+        ratio = distances() / (2.0 * self.alpha)
         return {"alpha": self.alpha * inner(G, K * (ratio / (1.0 + ratio) - np.log1p(ratio)))}
