@@ -282,6 +282,15 @@ def test_equal_faults_are_not_taken_for_the_function():
     np.testing.assert_array_equal(model.outlier_proba_ > 0.5, faulty)
 
 
+def test_noise_that_is_not_quite_normal_is_not_contamination():
+    """Many readings show it beyond doubt: two branches describe it better, but one is hardly wider."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 10.0, (3000, 1))
+    y = np.sin(X[:, 0]) + 0.17 * rng.logistic(size=3000)
+    model = RobustGPRegressor(inducing=30).fit(X, y)
+    assert model.contamination_rate_ < 0.03
+
+
 def test_a_bad_prior_is_refused():
     with pytest.raises(ValueError, match="ratio must be positive"):
         ContaminationPrior(ratio=-1.0)

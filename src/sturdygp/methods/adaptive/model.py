@@ -7,8 +7,9 @@ one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, sqrt
+from typing import Self
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from sturdygp.methods.base import LOG_NOISE_BOX
 SHARE_UPDATES = 2
 # The largest share: a contaminated branch is never quite ruled out.
 MOST_NOMINAL = 1.0 - 1e-4
+# Readings up to which a floor is as it is given.
+FEW_READINGS = 100
 # Beside the noise: the log of the faults' spread, and their shift in spreads. What is spread by less than
 # half of the targets' robust scale is no fault but the misfit of an otherwise good model.
 EXTRA_BOX = np.vstack([LOG_NOISE_BOX, np.log([[0.5, 1e8]]), [[-4.0, 4.0]]])
@@ -60,7 +63,7 @@ class ContaminationPrior:
         The nominal noise variance has log density ``-(noise_dof log v + noise_scale / v) / 2``.
     ratio : float
         The spread of faults is rarely less than about this many nominal standard deviations: the log
-        density of their ratio ``rho`` is ``-(ratio / rho)^2 / 2``.
+        density of their ratio ``rho`` is ``-(ratio / rho)^2 / 2`` for up to a hundred readings.
     nominal : float
         Nominal readings are rarely a small share ``p`` of all: its log density is ``-nominal / p``.
     offset : float
@@ -79,6 +82,14 @@ class ContaminationPrior:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+    def against(self, readings: int) -> Self:
+        """As steep against many readings, under the ratio.
+
+        Noise is never quite normal. The more readings, the surer it is that two branches describe it better,
+        but a branch that is not much wider holds no faults.
+        """
+        return replace(self, ratio=self.ratio * sqrt(max(readings / FEW_READINGS, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,7 +165,7 @@ class Search:
         )
 
     def _model(self, shape: Shape) -> AdaptiveModel:
-        return AdaptiveModel(self.problem.y, shape, self.prior)
+        return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))
 
     def _loop(self, shape: Shape) -> Alternation[Branches]:
         regular = length_scale_prior(self.problem.kernel, self.problem.X)
