@@ -109,6 +109,12 @@ def test_routines_without_the_lock_do_what_the_wrappers_do(n):
         lapack.solve_triangular(lower, right, right=True, transpose=transpose)
         np.testing.assert_allclose(factor @ left, b, atol=1e-9)
         np.testing.assert_allclose(right @ factor, b.T, atol=1e-9)
+        vector = b[:, 0].copy()
+        lapack.solve_vector(lower, vector, transpose=transpose)
+        np.testing.assert_allclose(factor @ vector, b[:, 0], atol=1e-9)
+    vector, total = rng.normal(size=n), A.copy(order="F")
+    lapack.add_outer(0.3, vector, total)
+    np.testing.assert_allclose(total, A + 0.3 * np.outer(vector, vector), atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [3, 300])
@@ -124,3 +130,7 @@ def test_routines_refuse_what_would_be_read_wrongly():
         lapack.solve_triangular(np.eye(3, order="F"), np.asfortranarray(C), right=True, transpose=False)
     with pytest.raises(ValueError, match="square"):
         lapack.factorise(np.asfortranarray(C))
+    with pytest.raises(ValueError, match="does not fit a vector"):
+        lapack.solve_vector(np.eye(3, order="F"), C[:, 0], transpose=False)
+    with pytest.raises(ValueError, match="does not fit a matrix"):
+        lapack.add_outer(1.0, np.ones(4), np.eye(3, order="F"))

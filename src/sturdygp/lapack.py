@@ -36,9 +36,11 @@ _dpotrf, _Integer = _routine(cython_lapack, "dpotrf")
 _dpotri, _ = _routine(cython_lapack, "dpotri")
 _dlaset, _ = _routine(cython_lapack, "dlaset")
 _dtrsm, _ = _routine(cython_blas, "dtrsm")
+_dtrsv, _ = _routine(cython_blas, "dtrsv")
+_dger, _ = _routine(cython_blas, "dger")
 # Matrices of a lower order are left to SciPy's wrappers.
 SMALL = 250
-_ONE, _ZERO = ctypes.c_double(1.0), ctypes.c_double(0.0)
+_ONE, _ZERO, _STEP = ctypes.c_double(1.0), ctypes.c_double(0.0), _Integer(1)
 _ref = ctypes.byref
 
 
@@ -85,6 +87,28 @@ def solve_triangular(lower: FloatArray, b: FloatArray, *, right: bool, transpose
     )
 
 
+def solve_vector(lower: FloatArray, b: FloatArray, *, transpose: bool) -> None:
+    """``L^-1 b`` for a vector, with the factor as it is or transposed."""
+    if b.shape != (_square(lower),) or not _is_plain(b):
+        raise ValueError(f"a factor of {lower.shape} does not fit a vector of {b.dtype} {b.shape}")
+    if len(lower) < SMALL:
+        blas.dtrsv(lower, b, lower=1, trans=int(transpose), overwrite_x=1)
+        return
+    n = _ref(_Integer(len(lower)))
+    _dtrsv(b"L", b"T" if transpose else b"N", b"N", n, _address(lower), n, _address(b), _ref(_STEP))
+
+
+def add_outer(factor: float, b: FloatArray, a: FloatArray) -> None:
+    """``a + factor b b'``."""
+    if b.shape != (_square(a),) or not _is_plain(b):
+        raise ValueError(f"a vector of {b.dtype} {b.shape} does not fit a matrix of {a.shape}")
+    if len(a) < SMALL:
+        blas.dger(factor, b, b, a=a, overwrite_a=1)
+        return
+    n, x, step = _ref(_Integer(len(a))), _address(b), _ref(_STEP)
+    _dger(n, n, _ref(ctypes.c_double(factor)), x, step, x, step, _address(a), n)
+
+
 def _address(a: FloatArray) -> int:
     return int(a.ctypes.data)
 
@@ -99,6 +123,11 @@ def _square(a: FloatArray) -> int:
 
 def _checked(a: FloatArray) -> FloatArray:
     """What the routines would not notice: they would read and write elsewhere."""
-    if a.dtype != np.float64 or a.ndim != 2 or not a.flags.f_contiguous or not a.size:
+    if a.ndim != 2 or not _is_plain(a):
         raise ValueError(f"a Fortran-ordered matrix of doubles is needed, got {a.dtype} {a.shape}")
     return a
+
+
+def _is_plain(a: FloatArray) -> bool:
+    """Doubles that lie side by side in Fortran's order."""
+    return bool(a.dtype == np.float64 and a.flags.f_contiguous and a.size)

@@ -13,11 +13,10 @@ from math import isfinite, sqrt
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import blas
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.lapack import factorise, invert, solve_triangular
+from sturdygp.lapack import add_outer, factorise, invert, solve_triangular, solve_vector
 
 Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 
@@ -62,8 +61,9 @@ class Cholesky:
 
 def _triangular_solve(lower: FloatArray, b: FloatArray, *, transpose: bool) -> FloatArray:
     if b.ndim == 1:
-        return blas.dtrsv(lower, b, lower=1, trans=int(transpose))
-    if b.flags.c_contiguous:
+        solved = b.copy()
+        solve_vector(lower, solved, transpose=transpose)
+    elif b.flags.c_contiguous:
         # b' is Fortran-ordered for free: solve X L' = b' from the right instead of changing its order.
         solved = b.copy(order="C")
         solve_triangular(lower, solved.T, right=True, transpose=not transpose)
@@ -201,8 +201,8 @@ class SiteFactor:
         G *= self.root
         G *= -self.root[:, None]
         diagonal(G)[:] *= 0.5
-        for column in (alpha, *self.W.T):
-            blas.dger(0.5, column, column, a=inverse, overwrite_a=1)
+        for column in (alpha, *np.ascontiguousarray(self.W.T)):
+            add_outer(0.5, column, inverse)
         return G
 
 
