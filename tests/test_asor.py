@@ -274,10 +274,10 @@ def test_starts_are_ranked_by_the_bound_and_reproducible():
 def test_starts_work_with_any_kernel_and_callbacks_are_called():
     seen = []
     kernel = Matern52((1.0, 1.0)) + Constant(0.5)
-    p = replace(make_problem(30, 0.3, 1, kernel), callback=lambda i, bound: seen.append((i, bound)))
+    p = replace(make_problem(30, 0.3, 1, kernel), callback=lambda step: seen.append(step.value))
     fit = Asor(n_starts=3).fit(p)
     assert fit.status is Status.CONVERGED
-    assert seen[-1][1] <= fit.bound
+    assert seen[-1] <= fit.bound
     assert Asor(solver="gem", max_iter=3).fit(p).n_iter == 3
 
 

@@ -192,7 +192,7 @@ def test_without_pandas_the_commands_say_what_to_install(run, data, monkeypatch)
 def test_fits_that_do_not_converge_are_told(run, data, monkeypatch):
     from sturdygp.tables import flagging
 
-    def hasty(inducing, random_state):
+    def hasty(inducing, random_state, callback):
         return flagging.StandardGPRegressor(max_iter=1, random_state=random_state)
 
     monkeypatch.setattr(flagging, "METHODS", {"standard": hasty})

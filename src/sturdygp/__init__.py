@@ -10,6 +10,7 @@ from sturdygp.estimators import (
     StudentTGPRegressor,
     load,
 )
+from sturdygp.estimators.progress import Progress
 from sturdygp.exceptions import ModelFileError
 from sturdygp.methods.adaptive import ContaminationPrior
 from sturdygp.methods.asor import AsorPrior
@@ -23,6 +24,7 @@ __all__ = [
     "MixturePrior",
     "ModelFileError",
     "OracleGPRegressor",
+    "Progress",
     "RCGPRegressor",
     "RobustGPRegressor",
     "StandardGPRegressor",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -71,8 +71,22 @@ class Optimum(Generic[C]):
     curvature: FloatArray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What is told after each iteration: the value, and by what factor the gradient exceeds its goal.
+
+    ``optimum`` is the ascent as if it ended here, if it is one that can go on from there.
+    """
+
+    iteration: int
+    value: float
+    excess: float
+    optimum: Optimum[Any] | None = None
+
+
 Objective = Callable[[FloatArray, C], Evaluation[C]]
-Callback = Callable[[int, float], None]
+# Hears of every iteration; if it answers True, that was the last.
+Callback = Callable[[Step], bool | None]
 
 
 @dataclass
@@ -203,6 +217,11 @@ class _Ascent(Generic[C]):
             curvature = float(step @ bend)
         self.hessian = self.hessian + np.outer(bend, bend) / curvature - np.outer(pushed, pushed) / expected
 
+    def report(self, iteration: int, tol: float) -> Step:
+        """What a callback hears."""
+        excess = self.gradient_norm() / tol if tol > 0.0 else np.inf
+        return Step(iteration, self.here.value, excess, self.result(Status.STOPPED))
+
     def result(self, status: Status) -> Optimum[C]:
         """The state as it is now."""
         here, trace = self.here, tuple(self.trace)
@@ -251,8 +270,9 @@ def maximise(
         if status is not None:
             break
         ascent.trace.append(ascent.here.value)
-        if callback is not None:
-            callback(iteration, ascent.here.value)
+        if callback is not None and callback(ascent.report(iteration, tol)):
+            status = Status.STOPPED
+            break
     return ascent.result(status or Status.MAX_ITER)
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TextIO
 
+from sturdygp.estimators.progress import Progress as FitProgress
+
 WIDTH = 30
 # Drawing for every one of many short tasks would cost more than it tells.
 REDRAW_SECONDS = 0.2
@@ -53,24 +55,48 @@ class Progress:
         return f"[{bar}]  {self.done}/{self.total}  {in_words(left)} left{failures}"
 
 
+@dataclass
+class Waiting:
+    """What is shown meanwhile."""
+
+    message: str
+    started: float = field(default_factory=time.monotonic)
+    left: float | None = None
+
+    def tell(self, progress: FitProgress) -> None:
+        """A fit is further."""
+        self.left = progress.seconds_left
+
+    def line(self, now: float) -> str:
+        """The time that has passed, and what is left of it if that is known.
+
+        Examples
+        --------
+        >>> Waiting("Fitting 9 rows", started=0.0, left=20.0).line(7.0)
+        'Fitting 9 rows, 7 s, about 20 s left'
+        """
+        left = "" if self.left is None else f", about {in_words(self.left)} left"
+        return f"{self.message}, {in_words(now - self.started)}{left}"
+
+
 @contextmanager
-def waiting(message: str, stream: TextIO | None = None) -> Iterator[None]:
-    """A line with the time that has passed, for work that cannot tell how far it is."""
-    shown = stream or sys.stderr
-    if not shown.isatty():
-        yield
+def waiting(message: str, stream: TextIO | None = None, *, quiet: bool = False) -> Iterator[Waiting]:
+    """A line that shows on a terminal that something goes on."""
+    shown, state = stream or sys.stderr, Waiting(message)
+    if quiet or not shown.isatty():
+        yield state
         return
-    started, done = time.monotonic(), Event()
+    done = Event()
 
     def tick() -> None:
         while not done.wait(REDRAW_SECONDS):
-            shown.write(f"\r\x1b[K{message}, {in_words(time.monotonic() - started)}")
+            shown.write(f"\r\x1b[K{state.line(time.monotonic())}")
             shown.flush()
 
     ticking = Thread(target=tick, daemon=True)
     ticking.start()
     try:
-        yield
+        yield state
     finally:
         done.set()
         ticking.join()

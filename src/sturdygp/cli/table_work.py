@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sturdygp.cli.progress import waiting
+from sturdygp.cli.progress import Waiting, waiting
 from sturdygp.cli.report_file import Report
 from sturdygp.cli.say import Saying
 from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
@@ -37,8 +36,8 @@ def flag(
         output.as_json, output.quiet, {"command": "flag", "method": method, "threshold": threshold}
     )
     file, prepared = opened(data, table, saying)
-    with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output):
-        result = flag_table(file, prepared, recipe_of(table, method), threshold)
+    with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output) as shown:
+        result = flag_table(file, prepared, recipe_of(table, method, shown), threshold)
     say_fit(saying, result.fit)
     say_flags(saying, prepared.plan, result.assessment, threshold)
     write_table(result.table, out, file.dialect)
@@ -51,8 +50,8 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
     """Fit and save a model."""
     saying = Saying(output.as_json, output.quiet, {"command": "fit", "method": method})
     file, prepared = opened(data, table, saying)
-    with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output):
-        fitted = fit_table(prepared, recipe_of(table, method))
+    with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output) as shown:
+        fitted = fit_table(prepared, recipe_of(table, method, shown))
     say_fit(saying, fitted)
     save.parent.mkdir(parents=True, exist_ok=True)
     fitted.model.save(save)
@@ -114,9 +113,9 @@ def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, 
     return file, prepared
 
 
-def recipe_of(table: TableOptions, method: str) -> Recipe:
-    """What to fit."""
-    return Recipe(method, table.inducing, table.sample, table.seed)
+def recipe_of(table: TableOptions, method: str, shown: Waiting) -> Recipe:
+    """What to fit, and who hears of it."""
+    return Recipe(method, table.inducing, table.sample, table.seed, shown.tell)
 
 
 def names_of(values: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
@@ -143,6 +142,6 @@ def noticed(saying: Saying) -> Iterator[None]:
     saying.items("Warning", tuple(messages), "warnings")
 
 
-def pause(message: str, output: OutputOptions) -> Any:
+def pause(message: str, output: OutputOptions) -> AbstractContextManager[Waiting]:
     """Shows on a terminal that something goes on."""
-    return nullcontext() if output.quiet or output.as_json else waiting(message)
+    return waiting(message, quiet=output.quiet or output.as_json)

@@ -51,6 +51,14 @@ class AsorGPRegressor(FlaggingGPRegressor):
         Outputs fitted at a time.
     verbose : int
         1 prints a line for each output, 2 one for each iteration.
+    callback : callable, optional
+        Called with a :class:`~sturdygp.Progress` after each iteration with all readings. If it returns True,
+        the fit ends there, with status ``STOPPED``.
+    warm_start : bool
+        Start from where the last fit ended, or from its kernel if other readings are observed.
+    checkpoint : path, optional
+        File that holds where a fit is, written every half minute; if it is there, the fit goes on from it. It
+        is removed when the fit is done. With several outputs, a file for each.
 
     Attributes
     ----------

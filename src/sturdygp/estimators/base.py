@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -19,11 +18,13 @@ from threadpoolctl import ThreadpoolController
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
-from sturdygp.estimators.messages import progress_printer, warn_if_not_converged
+from sturdygp.estimators.messages import warn_if_not_converged
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.predicting import Predictor
+from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.saving import ModelState, write_model
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
+from sturdygp.estimators.watching import Attendance, PathLike
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
@@ -31,6 +32,11 @@ from sturdygp.methods.base import Method, Problem, default_kernel
 BLAS = ThreadpoolController()
 # Below this many rows a second BLAS thread brings little, and costs much if the other core is busy.
 ROWS_FOR_THREADS = 2000
+# Arguments that its data show; and those that a fit may go on with others of.
+NOT_OF_THE_FIT = (
+    *("kernel", "inducing", "random_state"),
+    *("max_iter", "tol", "n_jobs", "verbose", "callback", "warm_start", "checkpoint"),
+)
 
 
 class Common(TypedDict):
@@ -61,6 +67,9 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     random_state: object = None
     n_jobs: int | None = None
     verbose: int = 0
+    callback: FitCallback | None = None
+    warm_start: bool = False
+    checkpoint: PathLike | None = None
 
     @abstractmethod
     def _method(self) -> Method:
@@ -104,11 +113,13 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         targets = check_targets(y.compute() if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=columns.shape[1])
+        attendance = self._attendance(columns.shape[1])
         with BLAS.limit(limits=self._blas_threads(len(inputs), columns.shape[1])):
             self._outputs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._fit_output)(method_for, inputs, column, index, seeds[index])
+                delayed(self._fit_output)(method_for, attendance, inputs, column, index, seeds[index])
                 for index, column in enumerate(columns.T)
             )
+        attendance.finish(self._outputs)
         self._store(single=targets.ndim == 1)
         warn_if_not_converged([output.fit for output in self._outputs])
         return self
@@ -128,6 +139,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _fit_output(
         self,
         method_for: Callable[[OutputData], Method],
+        attendance: Attendance,
         X: Inputs,
         y: FloatArray,
         index: int,
@@ -146,13 +158,23 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             scaling.forward(y[observed]),
             kernel,
             np.random.default_rng(seed),
-            callback=progress_printer(index) if self.verbose > 1 else None,
             inducing=inducing_inputs(self.inducing, kernel, rows),
         )
+        problem = attendance.start(problem, index, observed)
         fit = fitted(method_for(data), problem, optimise_inducing=self.optimise_inducing)
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
         return FittedOutput(observed, scaling, fit)
+
+    def _attendance(self, n_outputs: int) -> Attendance:
+        """What is to be heard and kept of a fit."""
+        listeners: list[FitCallback] = [print] if self.verbose > 1 else []
+        if self.callback is not None:
+            listeners = [*listeners, self.callback]
+        names = (each.name for each in fields(self) if each.name not in NOT_OF_THE_FIT)
+        settings = f"{type(self).__name__} {[(name, getattr(self, name)) for name in names]}"
+        previous = getattr(self, "_outputs", []) if self.warm_start else []
+        return Attendance(n_outputs, listeners, self.checkpoint, settings, previous)
 
     def _store(self, *, single: bool) -> None:
         """Fitted attributes in the units of y: one value, or one for each output."""
@@ -177,7 +199,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         self.trace_ = collect([o.trace()[:-1] for o in outputs])
         self.note_ = collect([o.fit.note for o in outputs])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the fitted model to a file; :func:`sturdygp.load` brings it back.
 
         The file holds arrays and a JSON document, no pickle. It needs four bytes for each pair of rows.
@@ -201,14 +223,15 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             raise ValueError(
                 f"{type(self).__name__} is a class of your own; only those of sturdygp are saved"
             )
-        names = getattr(self, "feature_names_in_", None)
+        features = getattr(self, "feature_names_in_", None)
+        names = [each.name for each in fields(self)]
         return ModelState(
             estimator=type(self).__name__,
-            parameters={each.name: getattr(self, each.name) for each in fields(self)},
+            parameters={name: getattr(self, name) for name in names if name != "callback"},
             outputs=self._outputs,
             single=self._single,
             n_features=int(self.n_features_in_),
-            feature_names=None if names is None else tuple(map(str, names)),
+            feature_names=None if features is None else tuple(map(str, features)),
         )
 
     def restore(self, state: ModelState) -> Self:

@@ -15,6 +15,7 @@ from sturdygp.gp.posterior import check_inputs
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LONGER, Fit, Method, Problem, lengthened
+from sturdygp.status import Status
 
 Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
 
@@ -59,10 +60,10 @@ def automatic_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
 def fitted(method: Method, problem: Problem, *, optimise_inducing: bool) -> Fit:
     """The fit; or, if it is better, that with inducing inputs moved to where its bound is highest."""
     fit = method.fit(problem)
-    if problem.inducing is None or not optimise_inducing:
+    if problem.inducing is None or not optimise_inducing or fit.status is Status.STOPPED:
         return fit
     posterior = fit.posterior
     moved = moved_inputs(posterior.kernel, problem.X, posterior.sites, problem.inducing)
-    again = method.fit(replace(problem, inducing=moved))
+    again = method.fit(replace(problem, inducing=moved, resume=fit.resume))
     spent = fit.n_factorizations + again.n_factorizations
     return replace(again if again.bound > fit.bound else fit, n_factorizations=spent)

@@ -13,8 +13,8 @@ conjugate gradients, preconditioned with the last factor. That costs O(n^2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, SupportsFloat, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, Protocol, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from sturdygp.gp.posterior import Marginals, Posterior, Prior
 from sturdygp.gp.rows import gather
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.base import LONGER, Problem, lengthened
+from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.optimise import Callback, Evaluation, Optimum, best_of, maximise
+from sturdygp.status import Status
 
 L = TypeVar("L")
 
@@ -128,6 +129,8 @@ class Alternation(Generic[L]):
         More starts therefore never end lower than one. Also count the evaluations.
         """
         first = self.climb(starts[0], max_iter=max_iter, tol=tol, callback=callback)
+        if first.status is Status.STOPPED:
+            return first, first.n_evaluations
         tried = [self.climb(start, max_iter=SCREENING_ITERATIONS, tol=tol) for start in starts[1:]]
         followed = []
         for before in sorted(tried, key=lambda optimum: -optimum.value)[:FOLLOWED_UP]:
@@ -193,6 +196,26 @@ def resume(kernel: Kernel, optimum: Optimum[Trail[L]]) -> Start[L]:
     size = kernel.theta.size
     theta, extra = optimum.x[:size], optimum.x[size:]
     return Start(kernel.with_theta(theta), extra, optimum.carry.latent, optimum.curvature)
+
+
+def state_of(optimum: Optimum[Trail[L]]) -> Resume:
+    """Where a climb is, as plain arrays."""
+    latent: Any = optimum.carry.latent
+    parts = {} if latent is None else {each.name: getattr(latent, each.name) for each in fields(latent)}
+    arrays = {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
+    return Resume(optimum.x, arrays, optimum.curvature)
+
+
+def start_at(state: Resume, kernel: Kernel, extra: int, like: L) -> Start[L]:
+    """A start from such a state, whose latent part must be like that of the problem."""
+    template: Any = like
+    names = [] if like is None else [each.name for each in fields(template)]
+    shapes = {name: np.shape(getattr(like, name)) for name in names}
+    size = kernel.theta.size
+    if state.x.size != size + extra or shapes != {name: part.shape for name, part in state.latent.items()}:
+        raise ValueError("the earlier fit was of other data, or with other settings; start afresh")
+    latent = like if like is None else type(like)(**{name: part[()] for name, part in state.latent.items()})
+    return Start(kernel.with_theta(state.x[:size]), state.x[size:], latent, state.curvature)
 
 
 def joined(before: Optimum[Trail[L]], after: Optimum[Trail[L]]) -> Optimum[Trail[L]]:

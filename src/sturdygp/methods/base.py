@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Protocol
@@ -17,6 +17,7 @@ from sturdygp.gp.rows import Inputs, Rows, Spread
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential
+from sturdygp.optimise import Callback
 from sturdygp.status import Status
 
 # The box of the kernel: length scales relative to the range of an input, variance for scaled targets.
@@ -32,7 +33,14 @@ LONGER = log(5.0)
 # How close to its bound, in the logarithm, a parameter counts as held by it.
 AT_BOUND = 1e-6
 
-Callback = Callable[[int, float], None]
+
+@dataclass(frozen=True, eq=False)
+class Resume:
+    """Where an earlier climb was, as plain arrays: parameters, latent part and curvature."""
+
+    x: FloatArray
+    latent: Mapping[str, FloatArray]
+    curvature: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +49,7 @@ class Problem:
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
     the process is seen through them, otherwise it is exact. ``added`` is what is known to come to the noise
-    variance of each reading.
+    variance of each reading. With ``resume`` a climb goes on from there instead of searching.
     """
 
     X: Inputs
@@ -51,6 +59,7 @@ class Problem:
     callback: Callback | None = None
     inducing: FloatArray | None = None
     added: FloatArray | None = None
+    resume: Resume | None = None
 
     @property
     def inputs(self) -> FloatArray:
@@ -97,7 +106,8 @@ class Fit:
     ``weights`` is the share of its nominal precision that each observation keeps. Methods that tell
     outliers from nominal observations also have their probabilities, and a model for new readings.
     ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
-    log densities of readings, one for each unless said otherwise.
+    log densities of readings, one for each unless said otherwise. ``resume`` is where another fit may
+    start.
     """
 
     posterior: Posterior
@@ -112,6 +122,7 @@ class Fit:
     outlier_model: OutlierModel | None = None
     n_densities: float | None = None
     note: str = ""
+    resume: Resume | None = None
 
     @property
     def at_bounds(self) -> tuple[str, ...]:

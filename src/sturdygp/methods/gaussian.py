@@ -10,7 +10,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.methods.alternating import Alternation, Start
+from sturdygp.methods.alternating import Alternation, Start, state_of
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
 from sturdygp.methods.stages import climb_by_stages
 
@@ -75,6 +75,7 @@ class Gaussian:
             n_iter=best.n_iter,
             n_factorizations=1 + count,
             trace=best.trace,
+            resume=state_of(best),
         )
 
     def _model(self, problem: Problem) -> GaussianModel:

@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp, softmax
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.methods.alternating import Alternation, Start, spread_starts
+from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, Verdict
 from sturdygp.methods.stages import climb_by_stages
 
@@ -166,6 +166,7 @@ class Mixture:
             n_iter=best.n_iter,
             n_factorizations=count + 1,
             trace=best.trace,
+            resume=state_of(best),
         )
 
     def _loop(self, problem: Problem) -> Alternation[Components]:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from sturdygp.gp.rows import Rows
-from sturdygp.methods.alternating import Alternation, Start, Trail
+from sturdygp.methods.alternating import Alternation, Start, Trail, start_at
 from sturdygp.methods.base import Problem
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
@@ -53,9 +53,14 @@ def climb_by_stages(
 ) -> tuple[Optimum[Trail[L]], int]:
     """The best climb from all starts, and the factorisations it took; ``tol`` is per reading.
 
-    Those of a sample count by their share of the work.
+    Those of a sample count by their share of the work. A problem that is resumed has had its stages.
     """
     loop, limit, callback = loop_for(problem), tol * problem.y.size, problem.callback
+    if problem.resume is not None:
+        like = starts_for(problem)[0].latent
+        start = start_at(problem.resume, problem.kernel, len(loop.extra_bounds), like)
+        optimum = loop.climb(start, max_iter=max_iter, tol=limit, callback=callback)
+        return optimum, optimum.n_evaluations
     few = sampled(problem, min(problem.y.size // FEWER, MOST))
     if few.y.size >= FEWEST:
         found, spent = climb_by_stages(few, loop_for, starts_for, max_iter=max_iter, tol=COARSER * tol)

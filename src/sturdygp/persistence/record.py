@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -110,21 +111,24 @@ class Record:
             raise self.fail(name, "an object")
         return Record(f"{self.where}.{name}", value, self.arrays)
 
-    def floats(self, name: str, *shape: int | None) -> FloatArray:
-        """An array of floats of a given shape; None leaves a size open."""
+    def floats(self, name: str, *shape: int | EllipsisType | None) -> FloatArray:
+        """An array of floats of a given shape; None leaves a size open, ``...`` alone all of them."""
         return self._array(name, np.dtype(np.float64), shape)
 
     def truths(self, name: str, *shape: int | None) -> BoolArray:
         """An array of truth values of a given shape."""
         return self._array(name, np.dtype(np.bool_), shape)
 
-    def _array(self, name: str, dtype: np.dtype[Any], shape: tuple[int | None, ...]) -> AnyArray:
+    def _array(
+        self, name: str, dtype: np.dtype[Any], shape: tuple[int | EllipsisType | None, ...]
+    ) -> AnyArray:
         index = self.integer(name)
         if not 0 <= index < len(self.arrays):
             raise self.fail(name, "the number of an array in the file")
         array = self.arrays[index]
-        fits = len(shape) == array.ndim and all(
-            size in (None, actual) for size, actual in zip(shape, array.shape, strict=True)
+        fits = shape == (...,) or (
+            len(shape) == array.ndim
+            and all(size in (None, actual) for size, actual in zip(shape, array.shape, strict=True))
         )
         if array.dtype != dtype or not fits:
             raise self.fail(name, f"an array of {dtype} of shape {shape}, and is {array.dtype} {array.shape}")

@@ -13,6 +13,7 @@ from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.inducing import EXACT_ROWS
 from sturdygp.estimators.mixture import MixtureGPRegressor
+from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
@@ -44,12 +45,16 @@ PROBA_DECIMALS = 6
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which model to fit, to how many rows, and through how many inducing inputs; None leaves it open."""
+    """Which model to fit, to how many rows, through how many inducing inputs; None leaves it open.
+
+    The callback hears of every iteration.
+    """
 
     method: str = "robust"
     inducing: int | None = None
     sample: int | None = None
     seed: int = 0
+    callback: FitCallback | None = None
 
     def estimator(self, rows: int) -> BaseGPRegressor:
         """The model for so many rows: exact for few, with inducing inputs for many."""
@@ -58,7 +63,8 @@ class Recipe:
                 f"{self.method} cannot fit {rows} rows, {EXACT_ROWS} at most; add --sample {USUAL_SAMPLE} to "
                 "fit that many, drawn at random, and still get a result for every row"
             )
-        return METHODS[self.method](inducing=self.inducing or "auto", random_state=self.seed)
+        cls, inducing = METHODS[self.method], self.inducing or "auto"
+        return cls(inducing=inducing, random_state=self.seed, callback=self.callback)
 
 
 @dataclass(frozen=True, eq=False)

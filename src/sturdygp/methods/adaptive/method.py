@@ -15,7 +15,7 @@ from sturdygp.methods.adaptive.likelihood import BranchLikelihood, TiltedBranche
 from sturdygp.methods.adaptive.model import Branches, Contamination, ContaminationPrior
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
-from sturdygp.methods.alternating import Start, Trail, resume
+from sturdygp.methods.alternating import Start, Trail, resume, state_of
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.optimise import Optimum
@@ -65,6 +65,7 @@ class Adaptive:
             n_factorizations=spent + calibrated.n_factorizations + len(posterior.moved),
             trace=best.optimum.trace,
             note=calibrated.note,
+            resume=state_of(best.optimum),
         )
 
 

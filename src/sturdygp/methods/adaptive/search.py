@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
-from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume
-from sturdygp.methods.base import LONGER, Callback, Problem, in_memory, lengthened
+from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume, start_at
+from sturdygp.methods.base import LONGER, Problem, Resume, in_memory, lengthened
 from sturdygp.methods.stages import sampled
-from sturdygp.optimise import Optimum
+from sturdygp.optimise import Callback, Optimum, Step
 from sturdygp.status import Status
 
 SHAPES = (Shape.normal(), Shape.flat(5))
@@ -102,6 +102,9 @@ class Search:
 
         Those of a sample of the readings count by their share of the work.
         """
+        if self.problem.resume is not None:
+            final = self._resumed(self.problem.resume)
+            return final, final.optimum.n_evaluations
         few = self._sampled()
         found, spent = few.compared(levels)
         if few is self:
@@ -111,6 +114,14 @@ class Search:
         final = self._climb(found.model.shape, start, self.max_iter, self.problem.callback)
         share = few.problem.work / self.problem.work
         return final, ceil(spent * share) + final.optimum.n_evaluations
+
+    def _resumed(self, state: Resume) -> Candidate:
+        """An earlier climb, continued in its shape, which shows in its branches."""
+        branches = len(state.latent.get("responsibility", ()))
+        shape = next((each for each in SHAPES if each.centres.size + 1 == branches), SHAPES[0])
+        like = TRUSTING.supposition(self._model(shape), self.noise_share).latent
+        start = start_at(state, self.problem.kernel, len(EXTRA_BOX), like)
+        return self._climb(shape, start, self.max_iter, self.problem.callback)
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
@@ -156,12 +167,14 @@ class Search:
     def _to_the_top(self, found: Candidate) -> Candidate:
         """The rest of a climb of ``max_iter`` iterations; a callback hears of its beginning first."""
         done, callback = found.optimum.n_iter, self.problem.callback
+        rest = max(self.max_iter - done, 1)
         if callback is None:
-            return self._further(found, max(self.max_iter - done, 1))
+            return self._further(found, rest)
         for iteration, value in enumerate(found.optimum.trace[1:], 1):
-            callback(iteration, value)
+            if callback(Step(iteration, value, inf, found.optimum)):
+                return replace(found, optimum=replace(found.optimum, status=Status.STOPPED))
         return self._further(
-            found, max(self.max_iter - done, 1), lambda iteration, value: callback(done + iteration, value)
+            found, rest, lambda step: callback(replace(step, iteration=done + step.iteration))
         )
 
     def _model(self, shape: Shape) -> AdaptiveModel:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import condition
-from sturdygp.methods.alternating import Alternation, Start, spread_starts
+from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
 from sturdygp.methods.asor.gem import GemState, final_e_step, initial_state, iterate
 from sturdygp.methods.asor.model import (
     AsorModel,
@@ -22,6 +22,7 @@ from sturdygp.methods.asor.model import (
 )
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 from sturdygp.methods.stages import climb_by_stages
+from sturdygp.optimise import Step
 from sturdygp.status import Status
 
 INITIAL_RATE = 20.0
@@ -67,6 +68,7 @@ class Asor:
             n_iter=optimum.n_iter,
             n_factorizations=count + 1,
             trace=optimum.trace,
+            resume=state_of(optimum),
         )
 
     def _loop(self, problem: Problem) -> Alternation[Multipliers]:
@@ -90,11 +92,13 @@ class Asor:
         for iteration, current in zip(range(1, self.max_iter + 1), iterate(state), strict=False):
             state = current
             trace.append(state.bound)
-            if problem.callback is not None:
-                problem.callback(iteration, trace[-1])
             residual = state.weighted_residual
-            if abs(residual - previous) < self.tol * previous:
+            excess = abs(residual / previous - 1.0) / self.tol
+            if excess < 1.0:
                 status = Status.CONVERGED
+                break
+            if problem.callback is not None and problem.callback(Step(iteration, state.bound, excess)):
+                status = Status.STOPPED
                 break
             previous = residual
         return self._gem_fit(final_e_step(state), status, trace)

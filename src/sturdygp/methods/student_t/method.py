@@ -13,7 +13,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior
-from sturdygp.methods.alternating import Alternation, Start, spread_starts
+from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
 from sturdygp.methods.stages import climb_by_stages
@@ -76,9 +76,10 @@ class StudentT:
         if self.inference == "laplace":
             problem.require_exact('inference="laplace"', 'use "ep" or "vb" with inducing inputs')
         first = self._fit_vb(problem)
-        if self.inference == "ep":
-            return self._fit_ep(problem, first)
-        return self._fit_laplace(problem, first) if self.inference == "laplace" else first.fit
+        if self.inference == "vb" or first.fit.status is Status.STOPPED:
+            return first.fit
+        fit = self._fit_ep if self.inference == "ep" else self._fit_laplace
+        return replace(fit(problem, first), resume=first.fit.resume)
 
     # ------------------------------------------------------------------------ variational Bayes
 
@@ -88,7 +89,8 @@ class StudentT:
         kernel, latent = problem.kernel.with_theta(best.x[:size]), best.carry.latent
         posterior = problem.prior(kernel).condition(model.sites(best.x[size:], latent))
         likelihood = TLikelihood(exp(best.x[size]), latent.dof)
-        return Found(self._result(problem, posterior, likelihood, best, count + 1), likelihood)
+        fit = self._result(problem, posterior, likelihood, best, count + 1)
+        return Found(replace(fit, resume=state_of(best)), likelihood)
 
     def _loop(self, problem: Problem) -> Alternation[Weights]:
         return Alternation(VbModel(problem.y, self.dof is None), problem, LOG_NOISE_BOX)

@@ -1,0 +1,83 @@
+"""A file from which an interrupted fit goes on: where its climb was, and which fit that is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from sturdygp.exceptions import ModelFileError
+from sturdygp.gp.rows import Rows
+from sturdygp.methods.alternating import Trail, state_of
+from sturdygp.methods.base import Problem, Resume
+from sturdygp.optimise import Step
+from sturdygp.persistence.archive import ArrayStore, read_archive, write_archive
+from sturdygp.persistence.record import Record
+
+FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 1
+# Seconds between writes.
+INTERVAL = 30.0
+
+
+@dataclass
+class Checkpoint:
+    """The file of one output, and a fingerprint of its data and settings."""
+
+    path: Path
+    fingerprint: str
+    written: float = -np.inf
+
+    @classmethod
+    def of(cls, path: Path, problem: Problem, settings: str) -> Self:
+        """The file for a problem that is fitted with some settings."""
+        hashed = sha256(f"{settings} {problem.kernel!r}".encode())
+        inputs = () if isinstance(problem.X, Rows) else (problem.X,)
+        for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing):
+            hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+        return cls(path, hashed.hexdigest())
+
+    def read(self) -> Resume | None:
+        """Where the fit was; None if there is no file."""
+        if not self.path.exists():
+            return None
+        try:
+            archive = read_archive(self.path)
+            return self._decode(Record("checkpoint", archive.document, archive.arrays))
+        except ModelFileError as error:
+            raise ModelFileError(
+                f"{self.path} is no checkpoint of this fit: {error}. Delete it to start afresh"
+            ) from error
+
+    def _decode(self, record: Record) -> Resume:
+        if record.fields.get("format") != FORMAT or record.integer("version") != FORMAT_VERSION:
+            raise ModelFileError("it was not written by this version of sturdygp")
+        if record.text("fingerprint") != self.fingerprint:
+            raise ModelFileError("it belongs to other data or settings")
+        latent = record.child("latent")
+        return Resume(
+            x=record.floats("x", None),
+            latent={name: latent.floats(name, ...) for name in latent.fields},
+            curvature=record.floats("curvature", None, None) if record.given("curvature") else None,
+        )
+
+    def keep(self, step: Step, *, at_once: bool = False) -> None:
+        """Write where the climb is, unless that was done a moment ago."""
+        now = time.monotonic()
+        climbing = step.optimum is not None and isinstance(step.optimum.carry, Trail)
+        if step.optimum is None or not climbing or (now - self.written < INTERVAL and not at_once):
+            return
+        state, store = state_of(step.optimum), ArrayStore()
+        document = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "fingerprint": self.fingerprint,
+            "x": store.add(state.x),
+            "latent": {name: store.add(part) for name, part in state.latent.items()},
+            "curvature": None if state.curvature is None else store.add(state.curvature),
+        }
+        write_archive(self.path, document, store)
+        self.written = now

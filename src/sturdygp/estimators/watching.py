@@ -1,0 +1,98 @@
+"""Who hears of a fit while it runs, and where it starts: afresh, from a file, or from the last fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from sturdygp._typing import BoolArray
+from sturdygp.estimators.checkpoint import Checkpoint
+from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.estimators.progress import FitCallback, Pace
+from sturdygp.methods.base import Problem
+from sturdygp.optimise import Step
+from sturdygp.status import Status
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Tells listeners and the checkpoint of every iteration; the fit ends if a listener says so."""
+
+    pace: Pace
+    listeners: Sequence[FitCallback]
+    checkpoint: Checkpoint | None
+
+    def __call__(self, step: Step) -> bool:
+        """One iteration."""
+        progress, stop = self.pace.progress(step), False
+        for tell in self.listeners:
+            stop = bool(tell(progress)) or stop
+        if self.checkpoint is not None:
+            self.checkpoint.keep(step, at_once=stop)
+        return stop
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """What the caller wants to hear and keep of the fits of all outputs, and to start them from.
+
+    ``settings`` tell one fit from another, beside its data; ``previous`` are earlier fits, or none.
+    """
+
+    n_outputs: int
+    listeners: Sequence[FitCallback]
+    checkpoint: PathLike | None
+    settings: str
+    previous: Sequence[FittedOutput]
+
+    def start(self, problem: Problem, output: int, observed: BoolArray) -> Problem:
+        """The problem with those who listen, from where it starts."""
+        if output < len(self.previous):
+            problem = warmed(problem, self.previous[output], observed)
+        if self.checkpoint is None:
+            callback = Watch(Pace(output), self.listeners, None) if self.listeners else None
+            return replace(problem, callback=callback)
+        path = checkpoint_path(self.checkpoint, output, self.n_outputs)
+        checkpoint = Checkpoint.of(path, problem, self.settings)
+        found = checkpoint.read()
+        return replace(
+            problem,
+            callback=Watch(Pace(output), self.listeners, checkpoint),
+            resume=problem.resume if found is None else found,
+        )
+
+    def finish(self, outputs: Sequence[FittedOutput]) -> None:
+        """Remove checkpoints of fits that are done; one that was stopped may go on."""
+        if self.checkpoint is None or any(output.fit.status is Status.STOPPED for output in outputs):
+            return
+        for output in range(self.n_outputs):
+            checkpoint_path(self.checkpoint, output, self.n_outputs).unlink(missing_ok=True)
+
+
+def warmed(problem: Problem, previous: FittedOutput, observed: BoolArray) -> Problem:
+    """The problem from where an earlier fit ended; with other readings, from its kernel."""
+    kernel, found = previous.fit.posterior.kernel, previous.fit.resume
+    if kernel.parameter_names != problem.kernel.parameter_names:
+        return problem
+    if found is not None and np.array_equal(previous.observed, observed):
+        return replace(problem, resume=found)
+    theta = np.clip(kernel.theta, *problem.kernel.bounds.T) if kernel.theta.size else kernel.theta
+    return replace(problem, kernel=problem.kernel.with_theta(theta))
+
+
+def checkpoint_path(path: PathLike, output: int, n_outputs: int) -> Path:
+    """A file for each output.
+
+    Examples
+    --------
+    >>> str(checkpoint_path("fit.ckpt", 0, 1)), str(checkpoint_path("fit.ckpt", 2, 4))
+    ('fit.ckpt', 'fit.ckpt.2')
+    """
+    return Path(path) if n_outputs == 1 else Path(f"{os.fspath(path)}.{output}")

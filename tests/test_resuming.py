@@ -1,0 +1,165 @@
+"""Listening to a fit, stopping it, and going on from where it was."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sturdygp import (
+    AsorGPRegressor,
+    MixtureGPRegressor,
+    ModelFileError,
+    OracleGPRegressor,
+    RCGPRegressor,
+    RobustGPRegressor,
+    StandardGPRegressor,
+    StudentTGPRegressor,
+    load,
+)
+from sturdygp.datasets import make_synthetic
+from sturdygp.estimators import checkpoint
+from sturdygp.kernels import Matern32
+from sturdygp.status import Status
+
+# A climb with the bound of a latent model: what can go on from a file.
+RESUMING = [
+    AsorGPRegressor(n_starts=2),
+    MixtureGPRegressor(inducing=25),
+    StandardGPRegressor(),
+    StudentTGPRegressor(inference="vb"),
+    RobustGPRegressor(),
+    RobustGPRegressor(inducing=25),
+]
+OTHERS = [
+    OracleGPRegressor(),
+    RCGPRegressor(),
+    StudentTGPRegressor(),
+    AsorGPRegressor(solver="gem", tol=0.01),
+]
+
+
+def name_of(estimator):
+    return type(estimator).__name__ + ("-inducing" if estimator.inducing else "")
+
+
+class InterruptionError(Exception):
+    """As if somebody had pressed Ctrl-C."""
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_synthetic(90, 20, rate=0.2, seed=4)
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    return tmp_path / "fit.ckpt"
+
+
+def interrupt_at(iteration):
+    def listen(progress):
+        if progress.iteration >= iteration:
+            raise InterruptionError
+
+    return listen
+
+
+@pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
+def test_a_callback_hears_of_every_iteration(estimator, data):
+    heard = []
+    clone(estimator).set_params(callback=heard.append).fit(data.X, data.y[:, 0])
+    assert heard
+    assert {progress.output for progress in heard} == {0}
+    assert all(progress.seconds >= 0.0 for progress in heard)
+    # A search may have converged before it is told of.
+    searched = isinstance(estimator, RobustGPRegressor)
+    assert searched or any(progress.seconds_left is not None for progress in heard)
+
+
+@pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
+def test_a_callback_can_stop_a_fit_which_is_no_reason_to_warn(estimator, data):
+    model = clone(estimator).set_params(callback=lambda progress: True).fit(data.X, data.y[:, 0])
+    assert model.status_ is Status.STOPPED
+    assert np.isfinite(model.predict(data.X_test)).all()
+
+
+@pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
+    whole = clone(estimator).set_params(tol=1e-7).fit(data.X, data.y[:, 0])
+    cut = clone(estimator).set_params(tol=1e-7, checkpoint=file, callback=interrupt_at(4))
+    with pytest.raises(InterruptionError):
+        cut.fit(data.X, data.y[:, 0])
+    assert file.exists()
+    heard = []
+    cut.set_params(callback=heard.append).fit(data.X, data.y[:, 0])
+    assert not file.exists()
+    assert cut.status_ is Status.CONVERGED
+    assert len(heard) < whole.n_iter_
+    assert cut.n_factorizations_ < whole.n_factorizations_
+    assert cut.bound_ == pytest.approx(whole.bound_, abs=1e-3)
+    np.testing.assert_allclose(cut.predict(data.X_test), whole.predict(data.X_test), atol=1e-3)
+
+
+def test_outputs_have_checkpoints_of_their_own_and_keep_them_until_all_are_done(data, file):
+    model = AsorGPRegressor(checkpoint=file, callback=lambda p: p.output == 1)
+    model.fit(data.X, data.y[:, :2])
+    assert [path.name for path in sorted(file.parent.iterdir())] == ["fit.ckpt.0", "fit.ckpt.1"]
+    model.set_params(callback=None).fit(data.X, data.y[:, :2])
+    assert not list(file.parent.iterdir())
+    assert model.status_ == [Status.CONVERGED, Status.CONVERGED]
+
+
+def test_a_checkpoint_of_another_fit_is_refused(data, file):
+    AsorGPRegressor(checkpoint=file, callback=lambda progress: True).fit(data.X, data.y[:, 0])
+    for model, y in (
+        (AsorGPRegressor(), data.y[:, 1]),
+        (AsorGPRegressor(n_starts=3), data.y[:, 0]),
+        (AsorGPRegressor(kernel=Matern32((1.0, 1.0))), data.y[:, 0]),
+        (StandardGPRegressor(), data.y[:, 0]),
+    ):
+        with pytest.raises(ModelFileError, match="other data or settings"):
+            model.set_params(checkpoint=file).fit(data.X, y)
+    # How long it may take is another matter.
+    AsorGPRegressor(checkpoint=file, max_iter=500, tol=1e-4).fit(data.X, data.y[:, 0])
+
+
+def test_a_damaged_checkpoint_is_refused(data, file):
+    AsorGPRegressor(checkpoint=file, callback=lambda progress: True).fit(data.X, data.y[:, 0])
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(ModelFileError, match=r"fit\.ckpt is no checkpoint of this fit"):
+        AsorGPRegressor(checkpoint=file).fit(data.X, data.y[:, 0])
+
+
+def test_a_model_is_no_checkpoint(data, file):
+    AsorGPRegressor().fit(data.X, data.y[:, 0]).save(file)
+    with pytest.raises(ModelFileError, match="not written by this version"):
+        AsorGPRegressor(checkpoint=file).fit(data.X, data.y[:, 0])
+
+
+@pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
+def test_a_warm_start_is_where_the_last_fit_ended(estimator, data):
+    model = clone(estimator).set_params(warm_start=True, tol=1e-6).fit(data.X, data.y[:, 0])
+    bound, n_factorizations, mean = model.bound_, model.n_factorizations_, model.predict(data.X_test)
+    model.fit(data.X, data.y[:, 0])
+    assert model.n_factorizations_ < 0.7 * n_factorizations
+    assert model.bound_ == pytest.approx(bound, abs=1e-3)
+    np.testing.assert_allclose(model.predict(data.X_test), mean, atol=1e-3)
+
+
+def test_a_warm_start_with_other_readings_or_another_kernel(data):
+    model = AsorGPRegressor(warm_start=True).fit(data.X[:70], data.y[:70, 0])
+    model.fit(data.X, data.y[:, 0])
+    fresh = AsorGPRegressor().fit(data.X, data.y[:, 0])
+    assert model.bound_ == pytest.approx(fresh.bound_, abs=0.1)
+    model.set_params(kernel=Matern32(1.0)).fit(data.X, data.y[:, 0])
+    assert isinstance(model.kernel_, Matern32)
+
+
+def test_a_saved_model_has_no_callback(data, tmp_path):
+    model = AsorGPRegressor(callback=lambda progress: None, warm_start=True).fit(data.X, data.y[:, 0])
+    model.save(tmp_path / "model.sgp")
+    again = load(tmp_path / "model.sgp")
+    assert again.callback is None
+    assert again.warm_start
+    np.testing.assert_array_equal(again.predict(data.X_test), model.predict(data.X_test))
+    assert again.fit(data.X, data.y[:, 0]).status_ is Status.CONVERGED
