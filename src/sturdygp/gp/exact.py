@@ -12,6 +12,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
+    LeaveOneOutGradient,
     Marginals,
     Posterior,
     Prior,
@@ -33,15 +34,6 @@ class Evaluation:
     marginals: Marginals
     shrinkage: FloatArray
     gradient: EvidenceGradient
-
-
-@dataclass(frozen=True, eq=False)
-class LeaveOneOutGradient:
-    """Derivatives with respect to kernel parameters, site targets and site variances ``1 / precision``."""
-
-    kernel: FloatArray
-    target: FloatArray
-    noise: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

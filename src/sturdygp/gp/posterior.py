@@ -52,6 +52,15 @@ class EvidenceGradient:
     precision: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class LeaveOneOutGradient:
+    """Derivatives with respect to kernel parameters, site targets and site variances ``1 / precision``."""
+
+    kernel: FloatArray
+    target: FloatArray
+    noise: FloatArray
+
+
 MeanFunction: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
@@ -91,6 +100,10 @@ class Posterior(ABC):
     @abstractmethod
     def leave_one_out(self, share: float = 1.0) -> Marginals:
         """The same without the site at that input, or without a share of it; kernel and mean stay."""
+
+    def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
+        """Derivatives of a function of the leave-one-out moments, given those with respect to the moments."""
+        raise NotImplementedError(f"{type(self).__name__} has no parameters to derive by")
 
     @abstractmethod
     def predict_mean(self, Z: FloatArray) -> FloatArray:

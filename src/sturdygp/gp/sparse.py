@@ -29,6 +29,7 @@ from sturdygp.gp.features import (
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
+    LeaveOneOutGradient,
     Marginals,
     Posterior,
     Prior,
@@ -39,6 +40,7 @@ from sturdygp.gp.posterior import (
 )
 from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
+from sturdygp.gp.sparse_scores import ByFeatures, score_by_features, score_sums
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import conjugate_gradients
 
@@ -168,7 +170,7 @@ class SparsePosterior(Posterior):
         m = self.marginals()
         pull = self.sites.precision * (self.sites.target - m.mean)
         across = self._by_kernel(by_left_out)
-        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(across.outer))
+        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(self._known + across.outer))
         return EvidenceGradient(
             kernel=inducing + across.kernel,
             mean=float(pull.sum()),
@@ -182,7 +184,7 @@ class SparsePosterior(Posterior):
         across = self.prior.gather(work, total, self.sites.target, self.sites.precision)
         # Each inducing input stands on both sides of the kernel between them.
         return across + 2.0 * self.kernel.input_pullback(
-            self.features.Z, None, self._by_inducing(self.solution.gram)
+            self.features.Z, None, self._by_inducing(self._known + self.solution.gram)
         )
 
     @property
@@ -200,6 +202,21 @@ class SparsePosterior(Posterior):
         reached = m.variance - self.left_out
         variance = reached / (1.0 - tau * reached)
         return Marginals(m.mean - tau * (self.sites.target - m.mean) * variance, self.left_out + variance)
+
+    def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
+        """Derivatives of a function of the leave-one-out moments, given those with respect to the moments."""
+        m, precision = self.marginals(), self.sites.precision
+        alpha = precision * (self.sites.target - m.mean)
+        q = precision * (1.0 - precision * (m.variance - self.left_out))
+        a, b = by_mean / q, (by_mean * alpha - by_variance) / q**2
+        total = self.prior.gather(score_sums, added, precision, a, b)
+        work = partial(score_by_features, self.solution, total)
+        rows = np.column_stack([precision, alpha, a, b, by_variance])
+        found = self.prior.gather(work, ByFeatures.joined, rows)
+        inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(found.outer))
+        return LeaveOneOutGradient(
+            kernel=found.kernel + inducing, target=by_mean - found.pulled, noise=found.diagonal - by_variance
+        )
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
@@ -242,14 +259,19 @@ class SparsePosterior(Posterior):
         work, sites = partial(evidence_by_kernel, self.solution), self.sites
         return self.prior.gather(work, added, sites.target, sites.precision, by_left_out)
 
-    def _by_inducing(self, outer: FloatArray) -> FloatArray:
-        """Derivative by the kernel between the inducing inputs.
+    @property
+    def _known(self) -> FloatArray:
+        """``w w' - I + A^-1``: what the evidence adds to ``S`` below."""
+        w = self.solution.weights
+        return np.outer(w, w) - self.solution.certainty
 
-        ``-L'^-1 S L^-1 / 2`` with ``S = w w' + outer - I + A^-1``: features are whitened by ``L``, and ``S``
-        is how the bound changes with them.
+    def _by_inducing(self, S: FloatArray) -> FloatArray:
+        """Derivative by the kernel between the inducing inputs, ``-L'^-1 S L^-1 / 2``.
+
+        Features are whitened by ``L``, and ``S = sum by_phi phi'`` is how something changes with them. It is
+        symmetric where that does not change when they are turned.
         """
-        whiten, w = self.features.whiten, self.solution.weights
-        S = np.outer(w, w) + outer - self.solution.certainty
+        whiten = self.features.whiten
         return -0.5 * whiten.other_half_solve(whiten.other_half_solve(S).T)
 
     def _predict(self, Z: FloatArray) -> Marginals:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.exact import ExactPosterior, condition
+from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
@@ -80,7 +80,6 @@ class Rcgp:
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output, the score picking among the starts."""
-        problem.require_exact("RCGP, which chooses its parameters by leave-one-out scores,", "drop inducing")
         y = problem.y
         mean = float(np.median(y) if self.centre == "median" else y.mean())
         weighting = Weighting.around(y, mean, mean, self.epsilon, self.shift_sign)
@@ -112,9 +111,9 @@ class Rcgp:
 
     def _posterior(
         self, problem: Problem, optimum: Optimum[None], weighting: Weighting
-    ) -> tuple[ExactPosterior, float]:
+    ) -> tuple[Posterior, float]:
         kernel, noise = problem.kernel.with_theta(optimum.x[:-1]), exp(optimum.x[-1])
-        return condition(kernel, problem.inputs, weighting.sites(noise), weighting.mean), noise
+        return problem.prior(kernel).condition(weighting.sites(noise), weighting.mean), noise
 
     def _climb(
         self, problem: Problem, start: Kernel, weighting: Weighting, log_noise: float | None = None
@@ -136,7 +135,7 @@ class Rcgp:
         self, problem: Problem, kernel: Kernel, noise: float, weighting: Weighting
     ) -> Evaluation[None]:
         """The sum of log predictive densities, and its gradient by kernel and log noise."""
-        posterior = condition(kernel, problem.inputs, weighting.sites(noise), weighting.mean)
+        posterior = problem.prior(kernel).condition(weighting.sites(noise), weighting.mean)
         loo = posterior.leave_one_out()
         spread = loo.variance + noise
         error = problem.y - loo.mean

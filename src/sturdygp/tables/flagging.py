@@ -11,7 +11,6 @@ import pandas as pd
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.inducing import EXACT_ROWS
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.rcgp import RCGPRegressor
@@ -34,9 +33,6 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "rcgp": RCGPRegressor,
     "standard": StandardGPRegressor,
 }
-# Without inducing inputs; time goes with the cube of the rows, memory with their square.
-EXACT_ONLY = ("rcgp",)
-USUAL_SAMPLE = 1500
 FEWEST_ROWS = 2
 # Digits that are written.
 DIGITS = 8
@@ -56,13 +52,8 @@ class Recipe:
     seed: int = 0
     callback: FitCallback | None = None
 
-    def estimator(self, rows: int) -> BaseGPRegressor:
-        """The model for so many rows: exact for few, with inducing inputs for many."""
-        if self.method in EXACT_ONLY and rows > EXACT_ROWS:
-            raise TableError(
-                f"{self.method} cannot fit {rows} rows, {EXACT_ROWS} at most; add --sample {USUAL_SAMPLE} to "
-                "fit that many, drawn at random, and still get a result for every row"
-            )
+    def estimator(self) -> BaseGPRegressor:
+        """The model: exact for few rows, with inducing inputs for many."""
         cls, inducing = METHODS[self.method], self.inducing or "auto"
         return cls(inducing=inducing, random_state=self.seed, callback=self.callback)
 
@@ -88,7 +79,7 @@ def fit_table(prepared: Prepared, recipe: Recipe) -> FittedTable:
     fitted = choose_rows(complete & read, recipe.sample, recipe.seed)
     plan = prepared.plan.scaled_to(prepared.raw[complete])
     X, y = plan.scaled(prepared.raw[fitted]), prepared.readings[fitted]
-    estimator = recipe.estimator(len(X)).fit(X, y[:, 0] if len(plan.targets) == 1 else y)
+    estimator = recipe.estimator().fit(X, y[:, 0] if len(plan.targets) == 1 else y)
     rows |= {"usable": int((complete & read).sum()), "fitted": int(fitted.sum())}
     return FittedTable(TableModel(plan, estimator), fitted, rows)
 
