@@ -112,6 +112,9 @@ def test_routines_without_the_lock_do_what_the_wrappers_do(n):
         vector = b[:, 0].copy()
         lapack.solve_vector(lower, vector, transpose=transpose)
         np.testing.assert_allclose(factor @ vector, b[:, 0], atol=1e-9)
+    tall = np.asfortranarray(rng.normal(size=(n, 2 * n)))
+    np.testing.assert_allclose(lapack.own_product(tall), tall @ tall.T, atol=1e-9)
+    np.testing.assert_allclose(lapack.product(A, tall), A @ tall, rtol=1e-9, atol=1e-9)
     vector, total = rng.normal(size=n), A.copy(order="F")
     lapack.add_outer(0.3, vector, total)
     np.testing.assert_allclose(total, A + 0.3 * np.outer(vector, vector), atol=1e-10)
@@ -134,3 +137,5 @@ def test_routines_refuse_what_would_be_read_wrongly():
         lapack.solve_vector(np.eye(3, order="F"), C[:, 0], transpose=False)
     with pytest.raises(ValueError, match="does not fit a matrix"):
         lapack.add_outer(1.0, np.ones(4), np.eye(3, order="F"))
+    with pytest.raises(ValueError, match="do not fit"):
+        lapack.product(np.eye(3, order="F"), np.eye(4, order="F"))

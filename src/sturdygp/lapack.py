@@ -1,8 +1,10 @@
-"""Cubic routines of LAPACK and BLAS that let other threads run meanwhile.
+"""Routines of LAPACK and BLAS for large matrices, all from one library, that let other threads run meanwhile.
 
 SciPy's Python wrappers hold the interpreter's lock, so that outputs fitted in threads would wait for each
 other. The same routines, which SciPy offers to compiled code, do not need it: ctypes lets go of the lock,
-for a price that small matrices do not repay. All arrays are Fortran-ordered, and the last is overwritten.
+for a price that small matrices do not repay. NumPy may have a library of its own, whose threads stand in the
+way of SciPy's (``estimators/threads.py``), so that large products are taken here as well. All arrays are
+Fortran-ordered, and the last is overwritten if nothing is returned.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ _dlaset, _ = _routine(cython_lapack, "dlaset")
 _dtrsm, _ = _routine(cython_blas, "dtrsm")
 _dtrsv, _ = _routine(cython_blas, "dtrsv")
 _dger, _ = _routine(cython_blas, "dger")
+_dsyrk, _ = _routine(cython_blas, "dsyrk")
+_dgemm, _ = _routine(cython_blas, "dgemm")
 # Matrices of a lower order are left to SciPy's wrappers.
 SMALL = 250
 _ONE, _ZERO, _STEP = ctypes.c_double(1.0), ctypes.c_double(0.0), _Integer(1)
@@ -107,6 +111,30 @@ def add_outer(factor: float, b: FloatArray, a: FloatArray) -> None:
         return
     n, x, step = _ref(_Integer(len(a))), _address(b), _ref(_STEP)
     _dger(n, n, _ref(ctypes.c_double(factor)), x, step, x, step, _address(a), n)
+
+
+def own_product(a: FloatArray) -> FloatArray:
+    """``a a'``."""
+    rows, columns = (_Integer(size) for size in _checked(a).shape)
+    if a.size < SMALL**2:
+        return np.asarray(a @ a.T)
+    c, n = np.zeros((len(a), len(a)), order="F"), _ref(rows)
+    _dsyrk(b"L", b"N", n, _ref(columns), _ref(_ONE), _address(a), n, _ref(_ZERO), _address(c), n)
+    c += np.tril(c, -1).T
+    return c
+
+
+def product(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``a b``."""
+    if _checked(a).shape[1] != _checked(b).shape[0]:
+        raise ValueError(f"matrices of {a.shape} and {b.shape} do not fit")
+    if b.size < SMALL**2:
+        return np.asarray(a @ b)
+    c = np.empty((a.shape[0], b.shape[1]), order="F")
+    m, k, n = (_ref(_Integer(size)) for size in (*a.shape, b.shape[1]))
+    one, zero = _ref(_ONE), _ref(_ZERO)
+    _dgemm(b"N", b"N", m, n, k, one, _address(a), m, _address(b), k, zero, _address(c), m)
+    return c
 
 
 def _address(a: FloatArray) -> int:

@@ -1,4 +1,4 @@
-"""Factorisations and solves: the only module that calls :mod:`sturdygp.lapack`.
+"""Factorisations and solves.
 
 Everything a Gaussian process asks of its observations goes through
 ``R = (K + T^-1)^-1`` with ``T = diag(precision)``.  :func:`factorise_sites` prepares it
@@ -39,9 +39,9 @@ class Cholesky:
         """Logarithm of the determinant of the factorised matrix."""
         return 2.0 * float(np.add.reduce(np.log(self.lower.diagonal())))
 
-    def half_solve(self, b: FloatArray) -> FloatArray:
-        """``L^-1 b`` for a vector or for each column of a matrix."""
-        return _triangular_solve(self.lower, b, transpose=False)
+    def half_solve(self, b: FloatArray, *, overwrite: bool = False) -> FloatArray:
+        """``L^-1 b`` for a vector or for each column of a matrix, in place if that may be overwritten."""
+        return _triangular_solve(self.lower, b, transpose=False, overwrite=overwrite)
 
     def other_half_solve(self, b: FloatArray) -> FloatArray:
         """``L'^-1 b``."""
@@ -59,16 +59,18 @@ class Cholesky:
         return inverse
 
 
-def _triangular_solve(lower: FloatArray, b: FloatArray, *, transpose: bool) -> FloatArray:
+def _triangular_solve(
+    lower: FloatArray, b: FloatArray, *, transpose: bool, overwrite: bool = False
+) -> FloatArray:
     if b.ndim == 1:
         solved = b.copy()
         solve_vector(lower, solved, transpose=transpose)
     elif b.flags.c_contiguous:
         # b' is Fortran-ordered for free: solve X L' = b' from the right instead of changing its order.
-        solved = b.copy(order="C")
+        solved = b if overwrite else b.copy(order="C")
         solve_triangular(lower, solved.T, right=True, transpose=not transpose)
     else:
-        solved = b.copy(order="F")
+        solved = b if overwrite and b.flags.f_contiguous else b.copy(order="F")
         solve_triangular(lower, solved, right=False, transpose=transpose)
     return solved
 
@@ -155,7 +157,7 @@ class SiteFactor:
 
     def half(self, b: FloatArray) -> FloatArray:
         """``L^-1 S b``, whose squared columns are ``b' R b`` (before ``W``)."""
-        return self.chol.half_solve(_scale_rows(self.root, b))
+        return self.chol.half_solve(_scale_rows(self.root, b), overwrite=True)
 
     def quadratic(self, b: FloatArray) -> FloatArray:
         """``diag(b' R b)``: how much the sites reduce the variance at each column of ``b``."""

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
@@ -23,15 +22,13 @@ from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, 
 from sturdygp.estimators.predicting import Predictor
 from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.saving import ModelState, write_model
+from sturdygp.estimators.threads import threads_for_fit
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.estimators.watching import Attendance, PathLike
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
 
-BLAS = ThreadpoolController()
-# Below this many rows a second BLAS thread brings little, and costs much if the other core is busy.
-ROWS_FOR_THREADS = 2000
 # Arguments that its data show; and those that a fit may go on with others of.
 NOT_OF_THE_FIT = (
     *("kernel", "inducing", "random_state"),
@@ -114,7 +111,8 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         columns = targets.reshape(len(targets), -1)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=columns.shape[1])
         attendance = self._attendance(columns.shape[1])
-        with BLAS.limit(limits=self._blas_threads(len(inputs), columns.shape[1])):
+        side_by_side = self.n_jobs not in (None, 1) and columns.shape[1] > 1
+        with threads_for_fit(len(inputs), side_by_side=side_by_side):
             self._outputs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._fit_output)(method_for, attendance, inputs, column, index, seeds[index])
                 for index, column in enumerate(columns.T)
@@ -130,11 +128,6 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             return np.asarray(validate_data(self, X, dtype=np.float64))
         validate_data(self, head(X), dtype=np.float64)
         return DaskRows.of(X)
-
-    def _blas_threads(self, n: int, n_outputs: int) -> int | None:
-        """One where outputs run side by side, or matrices are too small to share; else as the user set it."""
-        side_by_side = self.n_jobs not in (None, 1) and n_outputs > 1
-        return 1 if side_by_side or n < ROWS_FOR_THREADS else None
 
     def _fit_output(
         self,

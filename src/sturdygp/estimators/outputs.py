@@ -99,6 +99,10 @@ class FittedOutput:
         count = self.fit.n_densities
         return values - (self.observed.sum() if count is None else count) * float(np.log(self.scaling.scale))
 
+    def predict_mean(self, X: FloatArray) -> FloatArray:
+        """Means alone, which cost less."""
+        return self.scaling.centre + self.scaling.scale * self.fit.posterior.predict_mean(X)
+
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
         """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
         latent = self.fit.posterior.predict(X)

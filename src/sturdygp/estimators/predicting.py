@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import head, is_dask, predict_blocks
 from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.estimators.threads import threads_for_prediction
 from sturdygp.estimators.validation import check_targets
 from sturdygp.gp.rows import Rows
 
@@ -55,15 +56,14 @@ class Predictor(BaseEstimator):
         if is_dask(X):
             return self._predict_dask(X, return_std, return_cov, include_noise)
         X = self._check_predict(X)
-        if not (return_std or return_cov):
-            return self._stack(
-                [o.scaling.centre + o.scaling.scale * o.fit.posterior.predict_mean(X) for o in self._outputs]
-            )
-        predicted = [o.predict(X, include_noise=include_noise) for o in self._outputs]
-        mean = self._stack([p.mean for p in predicted])
-        if return_std:
-            return mean, self._stack([np.sqrt(p.variance) for p in predicted])
-        return mean, self._stack([o.covariance(X, include_noise=include_noise) for o in self._outputs])
+        with threads_for_prediction(len(X) * len(self._outputs[0].observed)):
+            if not (return_std or return_cov):
+                return self._stack([o.predict_mean(X) for o in self._outputs])
+            predicted = [o.predict(X, include_noise=include_noise) for o in self._outputs]
+            mean = self._stack([p.mean for p in predicted])
+            if return_std:
+                return mean, self._stack([np.sqrt(p.variance) for p in predicted])
+            return mean, self._stack([o.covariance(X, include_noise=include_noise) for o in self._outputs])
 
     def _predict_dask(self, X: Any, return_std: bool, return_cov: bool, include_noise: bool) -> Predicted:
         """Dask arrays, computed when they are asked for."""

@@ -117,7 +117,8 @@ class ExactPosterior(Posterior):
         Z = self._check(Z)
         mean, variance = np.empty(len(Z)), self.kernel.diag(Z)
         for rows in chunks(len(Z), len(self.X)):
-            cross = self.kernel(self.X, Z[rows])
+            # Fortran-ordered, as the solve wants it.
+            cross = self.kernel(Z[rows], self.X).T
             mean[rows] = self.mean + self.alpha @ cross
             variance[rows] -= self.factor.quadratic(cross)
         return Marginals(mean, np.maximum(variance, 0.0))

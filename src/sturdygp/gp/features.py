@@ -19,6 +19,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.kernels.base import Kernel, Linearised
+from sturdygp.lapack import own_product, product
 from sturdygp.linalg import Cholesky, cholesky, diagonal, jittered_cholesky
 
 
@@ -99,8 +100,7 @@ def gram(phi: FloatArray, precision: FloatArray) -> FloatArray:
     """``sum precision phi phi'``; a matrix times its own transpose costs half."""
     if precision.min() < 0.0:
         return (phi * precision) @ phi.T
-    half = phi * np.sqrt(precision)
-    return half @ half.T
+    return own_product(phi * np.sqrt(precision))
 
 
 def added(parts: Iterable[S]) -> S:
@@ -126,7 +126,7 @@ class Solution:
     @cached_property
     def certainty(self) -> FloatArray:
         """``I - A^-1``: how much is known of the weights."""
-        known = -self.factor.solve(np.eye(self.weights.size))
+        known = -self.factor.solve(np.eye(self.weights.size, order="F"))
         diagonal(known)[:] += 1.0
         return known
 
@@ -177,7 +177,7 @@ def local(
     """One chunk and its sites."""
     features, phi = chunk.features, chunk.phi
     kernel = features.kernel
-    known = solution.certainty @ phi
+    known = product(solution.certainty, phi)
     left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
     mean = solution.mean + solution.weights @ phi
     error = target - mean
@@ -203,7 +203,7 @@ def by_inducing_inputs(
     """Derivative of a chunk's part of the bound by the inducing inputs, the kernel between these held."""
     phi, features = chunk.phi, chunk.features
     error = target - (solution.mean + solution.weights @ phi)
-    G = cross_cotangent(solution, chunk, solution.certainty @ phi, precision, error)
+    G = cross_cotangent(solution, chunk, product(solution.certainty, phi), precision, error)
     return features.kernel.input_pullback(chunk.X, features.Z, G)
 
 
@@ -222,7 +222,7 @@ def evidence_by_kernel(
     phi, features = chunk.phi, chunk.features
     error = target - (solution.mean + solution.weights @ phi)
     # The bound takes off half a precision for each unit that is left out; this asks for something else.
-    known = solution.certainty @ phi
+    known = product(solution.certainty, phi)
     G = cross_cotangent(solution, chunk, known, precision, error)
     G -= features.whiten.other_half_solve((precision + 2.0 * by_left_out) * phi).T
     by_kernel = chunk.linear.pullback(G)

@@ -15,6 +15,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.features import Additive, Chunk, Solution, gram
+from sturdygp.lapack import product
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ def score_by_features(solution: Solution, total: ScoreSums, chunk: Chunk, by_row
     solved = solution.factor.solve(phi)
     pull = solution.factor.solve(total.pull)
     pulled = precision * (a - pull @ phi)
-    bent = total.bend @ solved
+    bent = product(np.asfortranarray(total.bend), solved)
     quadratic = precision * (b * precision * solved - solution.factor.solve(bent))
     by_phi = np.outer(pull, alpha) + np.outer(solution.weights, pulled) - 2.0 * quadratic
     by_phi -= 2.0 * by_variance * phi
