@@ -2,40 +2,43 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+# One stamp for each group of tools, so that a target sets up no more than it needs.
+DEV := $(VENV)/.ready-dev
+DOCS := $(VENV)/.ready-docs
 
 .PHONY: demo test lint docs bench clean
 
-demo: $(READY)
+demo: $(DEV)
 	$(BIN)/sturdygp demo --output demo
 
-test: $(READY)
+test: $(DEV)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-lint: $(READY)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(READY)
-	$(BIN)/python -m pytest -q tests/test_docs.py
+docs: $(DOCS)
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --nitpicky docs build/docs
+	@echo "Open build/docs/index.html in a browser."
 
-bench: $(READY)
+bench: $(DEV)
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/asor.py counts
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-# The development tools are read out of pyproject.toml, so that they are named in one place.
-$(READY): pyproject.toml
+# The tools are read out of pyproject.toml, so that they are named in one place.
+$(VENV)/.ready-%: pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
 		test -x $(BIN)/python || uv venv --python $(PYTHON) $(VENV); \
-		uv pip install --quiet --python $(BIN)/python --editable . --group dev; \
+		uv pip install --quiet --python $(BIN)/python --editable . --group $*; \
 	else \
 		test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
 		$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"; \
-		$(BIN)/python -m pip install --quiet --editable . --group dev; \
+		$(BIN)/python -m pip install --quiet --editable . --group $*; \
 	fi
 	@touch $@

@@ -16,7 +16,9 @@ from sturdygp.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = tuple(DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md"))
+PAGES = tuple(
+    DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md")
+)
 COMMANDS = (
     ("fig1a",),
     ("fig1a", "--reading", "std", "--baselines", "as-published"),
@@ -37,11 +39,12 @@ def texts() -> Iterator[str]:
             raise done.exception
         yield done.stdout
     sys.path.insert(0, str(ROOT))
-    from benchmarks import large, speed  # noqa: PLC0415
+    from benchmarks import large, speed, which  # noqa: PLC0415
 
     for benchmark in (speed, large):
         kept = benchmark.stored()
         yield from (table(kept[part]) for part, table in benchmark.TABLES.items() if part in kept)
+    yield which.decision_table().markdown()
 
 
 def printed() -> dict[str, str]:

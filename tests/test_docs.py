@@ -1,22 +1,67 @@
-"""Every Python block in README and docs runs, and tables are those of the stored results."""
+"""Every block of README and docs that can run does, and prints what stands below it; tables are those of the
+stored results; every example of the gallery runs.
+"""
 
+import contextlib
+import doctest
 import importlib.util
+import io
 import re
+import shlex
+import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
+from click.testing import CliRunner
+
+from sturdygp.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+# A block of Python or of commands, and what it prints if that is shown.
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+
+def run_python(source, page, namespace):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, str(page), "exec"), namespace)
+    return printed.getvalue()
+
+
+def run_commands(lines):
+    printed = ""
+    for line in lines.splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "sturdygp"
+        done = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        printed += done.stdout
+    return printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_blocks_run(page, tmp_path, monkeypatch):
+def test_blocks_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
-    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
-        exec(compile(block, str(page), "exec"), namespace)
+    for kind, source, shown in BLOCK.findall(page.read_text(encoding="utf-8")):
+        printed = run_commands(source) if kind == "sh" else run_python(source, page, namespace)
+        # Three dots stand for what depends on the machine.
+        same = doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS)
+        assert not shown or same, f"the page shows\n{shown}\nbut this was printed:\n{printed}"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(path, monkeypatch):
+    plt.switch_backend("Agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    # An example may set filters of its own.
+    with warnings.catch_warnings():
+        run_python(path.read_text(encoding="utf-8"), path, {"__name__": "__main__"})
+    assert plt.get_fignums()
+    plt.close("all")
 
 
 def test_tables_are_those_of_the_results():
