@@ -39,6 +39,7 @@ autosummary_generate = True
 # Docstrings say what an argument is; a signature with all types would not fit on a line.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -51,6 +52,9 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    # How long an example takes here says nothing of how long it takes elsewhere.
+    "min_reported_time": 3600,
+    "thumbnail_size": (480, 320),
     "show_signature": False,
     "write_computation_times": False,
 }
@@ -69,7 +73,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "why-robust": [], "quick-start": [], "which-estimator": []}
+# Pages that stand alone have no section to navigate.
+ALONE = ("index", "why-robust", "quick-start", "which-estimator", "reproduction", "performance")
+html_sidebars: dict[str, list[str]] = {page: [] for page in (*ALONE, "contributing", "changelog")}
 
 
 # Public by name because other modules of the package call them.
