@@ -84,8 +84,11 @@ OURS_ALONE = ("drawing", "fitted_at", "restore", "state")
 
 def leave_out(_app: Sphinx, _what: str, name: str, member: Any, *_: Any) -> bool | None:
     """Leave out what other libraries describe on pages of their own, and what is ours alone."""
-    module = getattr(member, "__module__", None) or "sturdygp"
-    return True if name in OURS_ALONE or not module.startswith("sturdygp") else None
+    owner = getattr(member, "__objclass__", None)
+    module = getattr(member, "__module__", None) or getattr(owner, "__module__", None) or "sturdygp"
+    # Fields of named tuples are told of by the text above them.
+    field = (getattr(member, "__doc__", None) or "").startswith("Alias for field number")
+    return True if field or name in OURS_ALONE or not module.startswith("sturdygp") else None
 
 
 def setup(app: Sphinx) -> None:

@@ -4,6 +4,7 @@ stored results; every example of the gallery runs.
 
 import contextlib
 import doctest
+import importlib
 import importlib.util
 import io
 import re
@@ -62,6 +63,13 @@ def test_examples_run(path, monkeypatch):
         run_python(path.read_text(encoding="utf-8"), path, {"__name__": "__main__"})
     assert plt.get_fignums()
     plt.close("all")
+
+
+@pytest.mark.parametrize("module", ["sturdygp", "sturdygp.kernels", "sturdygp.plot", "sturdygp.datasets"])
+def test_everything_public_is_on_the_page_of_the_api(module):
+    listed = set(re.findall(r"^   (\w+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
+    # A table of files is data, not a thing to call.
+    assert set(importlib.import_module(module).__all__) - listed <= {"FILES"}
 
 
 def test_tables_are_those_of_the_results():
