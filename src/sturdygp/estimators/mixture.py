@@ -26,7 +26,7 @@ class MixtureGPRegressor(FlaggingGPRegressor):
         Starts to climb from; the bound picks. The likelihood has many local optima: with many outliers
         a single start may lose the nominal component.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, max_iter, tol, random_state,
-    n_jobs, verbose
+    n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
 
     Attributes

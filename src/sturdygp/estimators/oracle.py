@@ -24,7 +24,7 @@ class OracleGPRegressor(BaseGPRegressor):
     noise : {"learn", "fixed"}
         Learn the nominal noise variance, or keep it at ``init_noise_variance``.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
-    random_state, n_jobs, verbose
+    random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
 
     Examples

@@ -29,7 +29,8 @@ class RCGPRegressor(BaseGPRegressor):
     shift_sign : {1, -1}
         Sign of the shift of the targets; 1 is the minimiser of the loss. ``epsilon=0.05, recentre=0,
         centre="mean", loo_score="plain", shift_sign=-1`` are the settings of the published comparison.
-    kernel, inducing, scale_targets, n_starts, max_iter, tol, random_state, n_jobs, verbose, ...
+    kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol,
+    random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
 
     Attributes

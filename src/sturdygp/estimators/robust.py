@@ -33,6 +33,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
     init_noise_variance : float
         Share of the variance around such a level that is taken for noise at the start.
     kernel, inducing, optimise_inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose
+    callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
 
     Attributes

@@ -23,7 +23,7 @@ class StudentTGPRegressor(BaseGPRegressor):
     dof : float or "learn"
         Degrees of freedom; the fewer, the heavier the tails.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
-    random_state, n_jobs, verbose
+    random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t.
 
     Attributes
