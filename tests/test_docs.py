@@ -62,7 +62,6 @@ def test_examples_run(path, monkeypatch):
     with warnings.catch_warnings():
         run_python(path.read_text(encoding="utf-8"), path, {"__name__": "__main__"})
     assert plt.get_fignums()
-    plt.close("all")
 
 
 @pytest.mark.parametrize("module", ["sturdygp", "sturdygp.kernels", "sturdygp.plot", "sturdygp.datasets"])

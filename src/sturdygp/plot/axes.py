@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,10 +29,10 @@ class Drawn:
 
     @contextmanager
     def drawing(self, ax: Axes | None, width: float) -> Iterator[Axes]:
-        """The given axes as they are, or new ones in our look."""
+        """The given axes as they are, or those of a new figure of pyplot in our look."""
         if ax is None:
             with look():
-                own = Figure(figsize=(width, HEIGHT_TO_WIDTH * width), layout="constrained")
+                own = plt.figure(figsize=(width, HEIGHT_TO_WIDTH * width), layout="constrained")
                 self.ax_, self.figure_ = own.subplots(), own
                 yield self.ax_
             return

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import LOG_2PI
+from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.adaptive.model import Contamination
 from sturdygp.methods.base import Verdict
 
@@ -67,6 +67,12 @@ class BranchLikelihood:
         mean_step = (r * step).sum(axis=1)
         variance = (r * (gain * self.variance + (step - mean_step[:, None]) ** 2)).sum(axis=1)
         return TiltedBranches(log_z, Marginals(cavity.mean + mean_step, variance), r)
+
+    def sites(self, y: FloatArray, responsibility: FloatArray) -> Sites:
+        """Sites of readings whose branches have these probabilities; their scale is left out."""
+        each = responsibility / self.variance
+        precision = each.sum(axis=1)
+        return Sites(y - each @ self.shift / precision, precision, np.zeros_like(precision))
 
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
         """Judge readings ``y`` where the function is ``N(mean, variance)``."""

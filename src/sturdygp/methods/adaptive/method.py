@@ -22,8 +22,11 @@ from sturdygp.optimise import Optimum
 
 # Agreement of marginals and tilted moments, in marginal standard deviations.
 AGREEMENT = 1e-3
-NOT_PROPAGATED = (
-    "expectation propagation did not converge; the uncertainty of this fit is variational, which is too small"
+# Where it does not agree: how much of the way to new probabilities of the branches, how near they must come,
+# and how often that is tried.
+DAMPING, NEAR, ROUNDS = 0.5, 0.01, 60
+NOT_SETTLED = (
+    "neither expectation propagation nor its fallback settled; intervals and outlier probabilities are rough"
 )
 
 
@@ -104,9 +107,24 @@ def propagate(
     try:
         result = rule.run(start, careful=False)
     except NotPositiveDefiniteError:
-        m = variational.marginals()
-        return Calibrated(
-            variational, likelihood.judge(y, m.mean, m.variance).outlier_proba, 1, NOT_PROPAGATED
-        )
+        return settled(prior, y, likelihood, variational)
     faulty = 1.0 - result.tilted.responsibility[:, 0]
     return Calibrated(result.posterior, faulty, 1 + result.n_factorizations)
+
+
+def settled(prior: Prior, y: FloatArray, likelihood: BranchLikelihood, start: Posterior) -> Calibrated:
+    """Where expectation propagation finds no fixed point: branches judged by all other readings.
+
+    Each reading is judged where the function is as the others leave it, doubt included, but its site is that
+    of the variational method, which is never improper.
+    """
+    posterior, spent = start, 1
+    responsibility = likelihood.tilted(y, posterior.leave_one_out()).responsibility
+    for _ in range(ROUNDS):
+        posterior = prior.condition(likelihood.sites(y, responsibility))
+        change = likelihood.tilted(y, posterior.leave_one_out()).responsibility - responsibility
+        spent += 1
+        if np.abs(change).max() < NEAR:
+            return Calibrated(posterior, 1.0 - responsibility[:, 0], spent)
+        responsibility = responsibility + DAMPING * change
+    return Calibrated(posterior, 1.0 - responsibility[:, 0], spent, NOT_SETTLED)
