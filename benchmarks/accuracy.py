@@ -155,7 +155,7 @@ def markdown() -> str:
     }
     head = " | ".join(f"p = {rate:g}" for rate in RATES)
     ratios = [f"| problem | method | {head} |", "|---|---|" + "---|" * len(RATES)]
-    scores = [f"| problem | score of the flagship | {head} |", "|---|---|" + "---|" * len(RATES)]
+    scores = [f"| problem | score | {head} |", "|---|---|" + "---|" * len(RATES)]
     for name in PROBLEMS:
         for method in METHODS:
             row = [cells[name, rate, method] for rate in RATES]
@@ -168,7 +168,9 @@ def markdown() -> str:
                 digits = 0 if key == "factorizations" else 2
                 texts = ("-" if value is None else f"{value:.{digits}f}" for value in values)
                 scores.append(f"| {name} | {key.replace('_', ' ')} | {' | '.join(texts)} |")
-    return "\n".join([*ratios, "", *scores])
+    return "\n".join(
+        ["**Error as a ratio to the oracle's**", "", *ratios, "", "**Scores of the flagship**", "", *scores]
+    )
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ from sturdygp.cli.main import main
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = tuple(
-    DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md")
+    DOCS / name
+    for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md", "contamination.md")
 )
 COMMANDS = (
     ("fig1a",),
@@ -39,12 +40,13 @@ def texts() -> Iterator[str]:
             raise done.exception
         yield done.stdout
     sys.path.insert(0, str(ROOT))
-    from benchmarks import large, speed, which  # noqa: PLC0415
+    from benchmarks import accuracy, large, speed, which  # noqa: PLC0415
 
     for benchmark in (speed, large):
         kept = benchmark.stored()
         yield from (table(kept[part]) for part, table in benchmark.TABLES.items() if part in kept)
     yield which.decision_table().markdown()
+    yield accuracy.markdown()
 
 
 def printed() -> dict[str, str]:
