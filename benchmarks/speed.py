@@ -121,7 +121,8 @@ def summary(found: list[dict[str, Any]], quantity: str) -> dict[str, Any]:
 
 
 def ratio_table(rows: list[dict[str, Any]]) -> str:
-    """All ratios."""
+    """All ratios, in the order in which they are named here."""
+    labels = [ratio.label for ratio in RATIOS]
     cells = [
         (
             row["label"],
@@ -132,7 +133,7 @@ def ratio_table(rows: list[dict[str, Any]]) -> str:
             *(number(side["rmse"]) for side in row["sides"]),
             str(row["repeats"]),
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row["threads"], labels.index(row["label"])))
     ]
     header = ("ratio", "threads", "measured", "target", "s", "s of peer", "RMSE", "RMSE of peer", "runs")
     return Table("Time of a fit or prediction, medians", header, tuple(cells)).markdown()

@@ -315,6 +315,18 @@ def test_noise_that_is_not_quite_normal_is_not_contamination():
     assert model.contamination_rate_ < 0.03
 
 
+def test_faults_are_described_as_they_are():
+    """All at one value: narrower than the prior lets the contamination be, and further off."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 10.0, 100)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=100)
+    y[::9] += 50.0
+    model = RobustGPRegressor().fit(x, y)
+    assert model.contamination_shift_ == pytest.approx(50.0, abs=0.2)
+    assert model.contamination_spread_ == pytest.approx(0.1, abs=0.05)
+    assert "off by 49.9 on average" in model.summary()
+
+
 def test_a_bad_prior_is_refused():
     with pytest.raises(ValueError, match="ratio must be positive"):
         ContaminationPrior(ratio=-1.0)

@@ -41,7 +41,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
     contamination_rate_ : float or array of shape (d_y,)
         Share of readings that are faulty.
     contamination_shift_, contamination_spread_ : float or array of shape (d_y,)
-        Mean and standard deviation of what a fault adds to the function, in the units of y.
+        Mean and standard deviation of what the faults add to the function, in the units of y.
     contamination_shape_ : str or list of str
         ``"normal"`` or ``"flat"``: the shape of the faults' distribution that the bound preferred.
     branch_proba_ : array of shape (n, 2) or (n, d_y, 2)
@@ -79,13 +79,14 @@ class RobustGPRegressor(FlaggingGPRegressor):
         super()._store(single=single)
         found = [fitted(output) for output in self._outputs]
         scales = np.array([output.scaling.scale for output in self._outputs])
+        faults = [each.faults for each in found]
 
         def numbers(values: list[float]) -> Any:
             return values[0] if single else np.array(values)
 
         self.contamination_rate_ = numbers([1.0 - each.nominal for each in found])
-        shifts = scales * [each.contamination.shift for each in found]
-        spreads = scales * [each.contamination.spread for each in found]
+        shifts = scales * [each.shift for each in faults]
+        spreads = scales * [each.spread for each in faults]
         self.contamination_shift_ = numbers(shifts.tolist())
         self.contamination_spread_ = numbers(spreads.tolist())
         shapes = [each.contamination.shape.name for each in found]
@@ -108,8 +109,8 @@ def fitted(output: FittedOutput) -> BranchLikelihood:
 def describe(output: FittedOutput) -> str:
     """One output in words."""
     likelihood, scale = fitted(output), output.scaling.scale
-    rate, shift = 1.0 - likelihood.nominal, scale * likelihood.contamination.shift
-    spread = scale * likelihood.contamination.spread
+    rate, faults = 1.0 - likelihood.nominal, likelihood.faults
+    shift, spread = scale * faults.shift, scale * faults.spread
     count, total = output.n_outliers, int(output.observed.sum())
     if rate < CLEAN_RATE and count == 0:
         return f"None of {total} readings looks faulty. {output.scatter()}"

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults
 from sturdygp.methods.adaptive.model import Contamination, ContaminationPrior, Shape
 from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
 from sturdygp.methods.base import Fit, OutlierModel
@@ -119,7 +119,13 @@ def encode_branches(model: BranchLikelihood, store: ArrayStore) -> Json:
         "shape": found.shape.name,
         "centres": store.add(found.shape.centres),
         "width": plain_number(found.shape.width),
+        "found": None if model.found is None else encode_faults(model.found),
     }
+
+
+def encode_faults(faults: Faults) -> Json:
+    """What the faulty readings were off by."""
+    return {name: plain_number(value) for name, value in asdict(faults).items()}
 
 
 def decode_outliers(record: Record) -> KnownModel:
@@ -148,7 +154,11 @@ def decode_branches(record: Record) -> BranchLikelihood:
     """Nominal readings, and faults with a learned shift, spread and shape."""
     shape = Shape(record.text("shape"), record.floats("centres", None), record.number("width"))
     noise, shift, spread = (np.asarray(record.number(name)) for name in ("noise", "shift", "spread"))
-    return BranchLikelihood(Contamination(noise, shift, spread, shape), record.number("nominal"))
+    found = None
+    if record.given("found"):
+        faults = record.child("found")
+        found = Faults(faults.number("shift"), faults.number("spread"))
+    return BranchLikelihood(Contamination(noise, shift, spread, shape), record.number("nominal"), found)
 
 
 OUTLIER_MODELS: dict[str, Callable[[Record], KnownModel]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -24,12 +25,39 @@ class TiltedBranches:
     responsibility: FloatArray
 
 
+@dataclass(frozen=True)
+class Faults:
+    """Mean and standard deviation of what faults add to the function."""
+
+    shift: float
+    spread: float
+
+    @classmethod
+    def among(cls, residual: FloatArray, variance: FloatArray, faulty: FloatArray) -> Self:
+        """Of readings that are faulty with these probabilities, where the function is not quite known."""
+        count = float(faulty.sum())
+        shift = float(faulty @ residual) / count
+        second = float(faulty @ ((residual - shift) ** 2 - variance)) / count
+        return cls(shift, float(np.sqrt(max(second, 0.0))))
+
+
 @dataclass(frozen=True, eq=False)
 class BranchLikelihood:
-    """A mixture of normals: nominal first, then the cells of the contaminated branch."""
+    """A mixture of normals: nominal first, then the cells of the contaminated branch.
+
+    The prior of the contamination keeps it from being narrow; ``found`` are the faults as they are, if there
+    are any.
+    """
 
     contamination: Contamination
     nominal: float
+    found: Faults | None = None
+
+    @property
+    def faults(self) -> Faults:
+        """Those that were found, or those that would be expected."""
+        c = self.contamination
+        return self.found or Faults(float(c.shift), float(c.spread))
 
     @property
     def noise(self) -> float:

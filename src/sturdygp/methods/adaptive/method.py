@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood, TiltedBranches
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
 from sturdygp.methods.adaptive.model import Branches, Contamination, ContaminationPrior
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
@@ -61,7 +61,7 @@ class Adaptive:
             noise_variance=likelihood.noise,
             weights=np.minimum(likelihood.noise * sites.precision, 1.0),
             outlier_proba=calibrated.faulty,
-            outlier_model=likelihood,
+            outlier_model=replace(likelihood, found=faults_in(problem.y, calibrated)),
             bound=best.optimum.value,
             status=best.optimum.status,
             n_iter=best.optimum.n_iter,
@@ -92,6 +92,14 @@ class Calibrated:
     faulty: FloatArray
     n_factorizations: int
     note: str = ""
+
+
+def faults_in(y: FloatArray, fit: Calibrated) -> Faults | None:
+    """What the faulty readings are off by; None if there is not one."""
+    if fit.faulty.sum() < 1.0:
+        return None
+    m = fit.posterior.marginals()
+    return Faults.among(y - m.mean, m.variance, fit.faulty)
 
 
 def propagate(
