@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -177,6 +178,19 @@ def shares_table(rows: list[dict[str, Any]]) -> str:
     return Table("Where the time of a fit goes", header, tuple(cells)).markdown()
 
 
+def machine_table(found: dict[str, Any]) -> str:
+    """Processor and versions."""
+    packages = ", ".join(f"{name} {version}" for name, version in found["packages"].items())
+    rows = (
+        ("processor", found["cpu"]),
+        ("system", found["system"]),
+        ("Python", found["python"]),
+        ("packages", packages),
+        ("BLAS", ", ".join(each for each in found["blas"] if "None" not in each)),
+    )
+    return Table("Measured with", ("", ""), rows).markdown()
+
+
 def percent(share: float) -> str:
     """A share as people read it."""
     return f"{100.0 * share:.0f} %"
@@ -226,7 +240,12 @@ def draw(rows: list[dict[str, Any]]) -> None:
     print(f"Figure: {IMAGE}")
 
 
-TABLES = {"ratios": ratio_table, "scaling": scaling_table, "shares": shares_table}
+TABLES: dict[str, Callable[[Any], str]] = {
+    "ratios": ratio_table,
+    "scaling": scaling_table,
+    "shares": shares_table,
+    "environment": machine_table,
+}
 
 
 def stored() -> dict[str, Any]:
