@@ -38,6 +38,9 @@ INPUTS, INDUCING, INDUCING_ON_CLUSTER, RATE, TOP = 8, 500, 200, 0.3, 30.0
 TEST_ROWS, SEED = 5000, 0
 ROWS_IN_MEMORY, ROWS_ON_CLUSTER, ROWS_OF_A_BLOCK = 100_000, 1_000_000, 62_500
 EXACT_ROWS, EXACT_INDUCING, ROUGHNESS = 4000, 400, 3.0
+# Between driver and workers in an evaluation, and held by the driver (docs/scaling.md); bytes a second of a
+# network of 10 Gbit.
+BYTES_OF_A_ROW, HELD_BYTES_OF_A_ROW, NETWORK = 88, 200, 1.25e9
 ESTIMATORS = {"AsorGPRegressor": AsorGPRegressor, "RobustGPRegressor": RobustGPRegressor}
 
 Json: TypeAlias = dict[str, Any]
@@ -313,7 +316,26 @@ def cluster_table(rows: list[Json]) -> str:
     title = (
         f"{ROWS_ON_CLUSTER} readings in Parquet, AsorGPRegressor, {INDUCING_ON_CLUSTER} inducing points, Dask"
     )
-    return Table(title, header, tuple(cells)).markdown()
+    measured = Table(title, header, tuple(cells)).markdown()
+    return f"{measured}\n{extrapolated(min(rows, key=lambda row: -int(row['workers']))).markdown()}"
+
+
+def extrapolated(row: Json) -> Table:
+    """An iteration of larger fits, if workers are as fast as these and the network is all the driver's."""
+    looks = row["looks"] / row["iterations"]
+    of_a_worker = row["rows_per_second_and_look"] / row["workers"]
+    cells = [
+        (
+            f"{n:.0e}".replace("e+0", "e"),
+            str(workers),
+            number(looks * n / (workers * of_a_worker)),
+            number(n * BYTES_OF_A_ROW / NETWORK),
+            number(n * HELD_BYTES_OF_A_ROW / 1e9),
+        )
+        for n, workers in ((1e6, 2), (1e7, 10), (1e8, 100), (1e9, 100))
+    ]
+    header = ("rows", "workers", "s of looks", "s of network", "GB of the driver")
+    return Table("One iteration of larger fits, extrapolated", header, tuple(cells))
 
 
 # --------------------------------------------------------------------------------------------- main
