@@ -16,9 +16,9 @@ from sturdygp.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = tuple(
-    DOCS / name
-    for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md", "contamination.md")
+PAGES = (
+    *(DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md")),
+    *(DOCS / name for name in ("contamination.md", "guide/command-line.md")),
 )
 COMMANDS = (
     ("fig1a",),
@@ -40,13 +40,14 @@ def texts() -> Iterator[str]:
             raise done.exception
         yield done.stdout
     sys.path.insert(0, str(ROOT))
-    from benchmarks import accuracy, large, speed, which  # noqa: PLC0415
+    from benchmarks import accuracy, flagging, large, speed, which  # noqa: PLC0415
 
     for benchmark in (speed, large):
         kept = benchmark.stored()
         yield from (table(kept[part]) for part, table in benchmark.TABLES.items() if part in kept)
     yield which.decision_table().markdown()
     yield accuracy.markdown()
+    yield flagging.table(flagging.stored())
 
 
 def printed() -> dict[str, str]:
