@@ -1,5 +1,8 @@
 """The command line, driven as a user would."""
 
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -28,3 +31,8 @@ def test_version_citation_and_help(run):
     assert "sturdygp" in run("--version").output
     assert "@article{majal2026asor" in run("--cite").output
     assert "demo" in run("--help").output
+
+
+def test_the_package_is_the_command():
+    command = [sys.executable, "-m", "sturdygp", "--version"]
+    assert "sturdygp, version" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -42,8 +42,7 @@ def test_the_sample_does_not_depend_on_the_order_of_rows(problem):
 
 def test_only_the_last_stage_reports_its_progress(problem):
     seen = []
-    told = Problem(problem.X, problem.y, problem.kernel, problem.rng, lambda *step: seen.append(step))
+    told = Problem(problem.X, problem.y, problem.kernel, problem.rng, seen.append)
     fit = Asor().fit(told)
-    iterations, bounds = zip(*seen, strict=True)
-    assert iterations == tuple(range(1, len(seen) + 1))
-    assert bounds == fit.trace[-len(seen) :]
+    assert [step.iteration for step in seen] == list(range(1, len(seen) + 1))
+    assert tuple(step.value for step in seen) == fit.trace[-len(seen) :]
