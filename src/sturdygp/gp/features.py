@@ -8,16 +8,14 @@ enters through sums over rows, so that rows can be worked on in chunks, wherever
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from functools import cached_property, reduce
-from typing import Self, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.rows import Block
 from sturdygp.kernels.base import Kernel, Linearised
 from sturdygp.lapack import own_product, product
 from sturdygp.linalg import Cholesky, cholesky, diagonal, jittered_cholesky
@@ -58,20 +56,8 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
-class Additive:
-    """Fields that add up over chunks."""
-
-    def __add__(self, other: Self) -> Self:
-        """Both chunks together."""
-        return type(self)(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
-
-
-S = TypeVar("S", bound=Additive)
-
-
-@dataclass(frozen=True, eq=False)
-class Sums(Additive):
-    """What the readings of a chunk say, for targets less a centre; chunks add up.
+class Sums(Block):
+    """What the readings of a chunk say, for targets less a centre.
 
     ``gram = sum precision phi phi'``, ``by_target`` and ``by_one`` are ``sum precision phi target`` and
     ``sum precision phi``; ``weights`` and ``weighted_target`` the same without ``phi``.
@@ -101,11 +87,6 @@ def gram(phi: FloatArray, precision: FloatArray) -> FloatArray:
     if precision.min() < 0.0:
         return (phi * precision) @ phi.T
     return own_product(phi * np.sqrt(precision))
-
-
-def added(parts: Iterable[S]) -> S:
-    """All chunks together."""
-    return reduce(operator.add, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,24 +132,16 @@ def squares(columns: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
-    """The posterior at the rows of a chunk, and what it adds to the bound and its gradient."""
+class Local(Block):
+    """The posterior at the rows of a chunk, and what these add to the bound and its gradient."""
 
-    marginals: Marginals
+    BY_ROW = ("mean", "variance", "left_out")
+
+    mean: FloatArray
+    variance: FloatArray
     left_out: FloatArray
     bound: float
     kernel: FloatArray
-
-    @classmethod
-    def joined(cls, parts: Iterable[Self]) -> Self:
-        """Chunks one after the other."""
-        found = list(parts)
-        return cls(
-            Marginals.joined(part.marginals for part in found),
-            np.concatenate([part.left_out for part in found]),
-            sum(part.bound for part in found),
-            np.asarray(np.sum([part.kernel for part in found], axis=0)),
-        )
 
 
 def local(
@@ -185,7 +158,7 @@ def local(
     reached = np.maximum(squares(phi) - np.einsum("ij,ij->j", phi, known), 0.0)
     by_kernel = chunk.linear.pullback(cross_cotangent(solution, chunk, known, precision, error))
     by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
-    return Local(Marginals(mean, left_out + reached), left_out, bound, by_kernel)
+    return Local(mean, left_out + reached, left_out, bound, by_kernel)
 
 
 def cross_cotangent(
@@ -208,7 +181,7 @@ def by_inducing_inputs(
 
 
 @dataclass(frozen=True, eq=False)
-class ByKernel(Additive):
+class ByKernel(Block):
     """Derivatives of a chunk's part by the kernel's parameters, and ``sum -2 by_left_out phi phi'``."""
 
     kernel: FloatArray

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rows import Inputs
+from sturdygp.gp.rows import Block, Inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import jittered_cholesky
@@ -24,19 +24,13 @@ LEAST_STEPS, MOST_STEPS, ROWS_FOR_A_STEP = 3, 8, 100
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class Marginals(Block):
     """Means and variances of independent normal distributions."""
+
+    BY_ROW = ("mean", "variance")
 
     mean: FloatArray
     variance: FloatArray
-
-    @classmethod
-    def joined(cls, parts: Iterable[Self]) -> Self:
-        """Those of some rows after those of others."""
-        found = list(parts)
-        return cls(
-            np.concatenate([part.mean for part in found]), np.concatenate([part.variance for part in found])
-        )
 
 
 @dataclass(frozen=True, eq=False)

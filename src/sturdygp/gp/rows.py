@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,27 @@ Inputs: TypeAlias = FloatArray | Rows
 def gather(X: Inputs, work: Work[T], merge: Merge[T]) -> T:
     """Work on all rows: at once if they are an array."""
     return X.gather(work, merge) if isinstance(X, Rows) else work(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What is found of some rows: fields with a value for each row follow each other, all others add up."""
+
+    BY_ROW: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """All rows together. Sums are added as they come, so that one at a time is in memory."""
+        sums: dict[str, Any] = {}
+        rows: dict[str, list[FloatArray]] = {name: [] for name in cls.BY_ROW}
+        for part in parts:
+            for name in (each.name for each in fields(cls)):
+                value = getattr(part, name)
+                if name in rows:
+                    rows[name].append(value)
+                else:
+                    sums[name] = sums[name] + value if name in sums else value
+        return cls(**sums, **{name: np.concatenate(values) for name, values in rows.items()})
 
 
 def joined(parts: Iterable[FloatArray]) -> FloatArray:

@@ -19,7 +19,7 @@ from sturdygp.gp.features import (
     Features,
     Local,
     Solution,
-    added,
+    Sums,
     by_inducing_inputs,
     evidence_by_kernel,
     local,
@@ -40,7 +40,7 @@ from sturdygp.gp.posterior import (
 )
 from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
-from sturdygp.gp.sparse_scores import ByFeatures, score_by_features, score_sums
+from sturdygp.gp.sparse_scores import ByFeatures, ScoreSums, score_by_features, score_sums
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import conjugate_gradients
 
@@ -72,7 +72,7 @@ class SparsePrior(Prior):
         """Condition on sites; the mean maximises the bound unless it is given."""
         sites.check_rows(len(self.X))
         centre = sites.centre
-        everything = self.gather(sums, added, sites.target - centre, sites.precision)
+        everything = self.gather(sums, Sums.joined, sites.target - centre, sites.precision)
         solution = Solution.of(everything, centre, mean)
         return SparsePosterior(self.features.kernel, sites, solution.mean, self.features, solution, self)
 
@@ -194,7 +194,7 @@ class SparsePosterior(Posterior):
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
-        return self._local.marginals
+        return Marginals(self._local.mean, self._local.variance)
 
     def leave_one_out(self, share: float = 1.0) -> Marginals:
         """The same without the site at that input, or without a share of it; kernel and mean stay."""
@@ -209,7 +209,7 @@ class SparsePosterior(Posterior):
         alpha = precision * (self.sites.target - m.mean)
         q = precision * (1.0 - precision * (m.variance - self.left_out))
         a, b = by_mean / q, (by_mean * alpha - by_variance) / q**2
-        total = self.prior.gather(score_sums, added, precision, a, b)
+        total = self.prior.gather(score_sums, ScoreSums.joined, precision, a, b)
         work = partial(score_by_features, self.solution, total)
         rows = np.column_stack([precision, alpha, a, b, by_variance])
         found = self.prior.gather(work, ByFeatures.joined, rows)
@@ -257,7 +257,7 @@ class SparsePosterior(Posterior):
         if by_left_out is None:
             return ByKernel(self._local.kernel, self.solution.gram)
         work, sites = partial(evidence_by_kernel, self.solution), self.sites
-        return self.prior.gather(work, added, sites.target, sites.precision, by_left_out)
+        return self.prior.gather(work, ByKernel.joined, sites.target, sites.precision, by_left_out)
 
     @property
     def _known(self) -> FloatArray:

@@ -7,20 +7,19 @@ with ``R`` is one with the features.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.features import Additive, Chunk, Solution, gram
+from sturdygp.gp.features import Chunk, Solution, gram
+from sturdygp.gp.rows import Block
 from sturdygp.lapack import product
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreSums(Additive):
-    """``sum precision a phi`` and ``sum precision^2 b phi phi'``; chunks add up."""
+class ScoreSums(Block):
+    """``sum precision a phi`` and ``sum precision^2 b phi phi'``."""
 
     pull: FloatArray
     bend: FloatArray
@@ -32,24 +31,15 @@ def score_sums(chunk: Chunk, precision: FloatArray, a: FloatArray, b: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class ByFeatures:
+class ByFeatures(Block):
     """Derivatives by the kernel's parameters, ``sum by_phi phi'``, and at each row ``R a`` and ``G_ii``."""
+
+    BY_ROW = ("pulled", "diagonal")
 
     kernel: FloatArray
     outer: FloatArray
     pulled: FloatArray
     diagonal: FloatArray
-
-    @classmethod
-    def joined(cls, parts: Iterable[Self]) -> Self:
-        """Chunks together."""
-        found = list(parts)
-        return cls(
-            np.sum([part.kernel for part in found], axis=0),
-            np.sum([part.outer for part in found], axis=0),
-            np.concatenate([part.pulled for part in found]),
-            np.concatenate([part.diagonal for part in found]),
-        )
 
 
 def score_by_features(solution: Solution, total: ScoreSums, chunk: Chunk, by_row: FloatArray) -> ByFeatures:

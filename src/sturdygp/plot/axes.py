@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sturdygp._typing import FloatArray
+from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.plot.canvas import look
@@ -59,6 +59,13 @@ def proba_of(estimator: BaseGPRegressor, X: ArrayLike, y: ArrayLike) -> FloatArr
     if np.shape(y) == estimator.outlier_proba_.shape and estimator.fitted_at(X):
         return estimator.outlier_proba_
     return estimator.outlier_proba(X, y)
+
+
+def flagged(proba: FloatArray | None, output: int, threshold: float | None, n: int) -> BoolArray:
+    """Which of n readings are probably faulty; none where nothing is told of them, or without a threshold."""
+    if proba is None or threshold is None:
+        return np.zeros(n, dtype=bool)
+    return column_of(proba, output) > threshold
 
 
 def feature_names(estimator: BaseGPRegressor) -> list[str]:

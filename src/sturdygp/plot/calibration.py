@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from sturdygp._typing import BoolArray, FloatArray
+from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.plot.axes import THRESHOLD, Drawn, column_of
+from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, flagged
 from sturdygp.plot.palette import BLACK, BLUE, GREY
 
 LEVELS = np.linspace(0.01, 0.99, 99)
@@ -49,7 +50,7 @@ class CalibrationDisplay(Drawn):
     def from_estimator(
         cls,
         estimator: BaseGPRegressor,
-        X: ArrayLike,
+        X: ArrayLike | None,
         y: ArrayLike,
         *,
         output: int = 0,
@@ -57,14 +58,15 @@ class CalibrationDisplay(Drawn):
         ax: Axes | None = None,
         width: float = 3.5,
     ) -> Self:
-        """Compare the intervals of a model with readings that it was not fitted to.
+        """Compare the intervals of a model with readings.
 
         Parameters
         ----------
         estimator : fitted estimator of sturdygp
             The model.
         X, y : array-likes
-            Readings that were held out.
+            Readings that were held out; or None and the readings of the fit, each of which is predicted from
+            the others.
         output : int
             Which column of y.
         threshold : float or None
@@ -75,40 +77,11 @@ class CalibrationDisplay(Drawn):
         width : float
             For a new figure.
         """
-        mean, std = estimator.predict(X, return_std=True, include_noise=True)
-        judge = getattr(estimator, "outlier_proba", None)
-        kept = nominal(None if judge is None else judge(X, y), output, threshold, len(np.asarray(y)))
+        mean, std, proba = left_out(estimator, y) if X is None else held_out(estimator, X, y)
         z = (column_of(y, output) - column_of(mean, output)) / column_of(std, output)
-        return cls.of_residuals(z[kept], "readings,\nheld out").plot(ax=ax, width=width)
-
-    @classmethod
-    def from_leave_one_out(
-        cls,
-        estimator: BaseGPRegressor,
-        y: ArrayLike,
-        *,
-        output: int = 0,
-        threshold: float | None = THRESHOLD,
-        ax: Axes | None = None,
-        width: float = 3.5,
-    ) -> Self:
-        """Compare with the readings of the fit, each predicted from the others.
-
-        Parameters
-        ----------
-        estimator : fitted estimator of sturdygp
-            The model.
-        y : array-like
-            The readings that it was fitted to.
-        output, threshold, ax, width
-            As for :meth:`from_estimator`.
-        """
-        mean, std = estimator.leave_one_out(include_noise=True)
-        if np.shape(y) != mean.shape:
-            raise ValueError(f"y must be the readings of the fit, of shape {mean.shape}; got {np.shape(y)}")
-        kept = nominal(getattr(estimator, "outlier_proba_", None), output, threshold, len(mean))
-        z = (column_of(y, output) - column_of(mean, output)) / column_of(std, output)
-        return cls.of_residuals(z[kept], "readings,\neach left out").plot(ax=ax, width=width)
+        kept = ~flagged(proba, output, threshold, len(z))
+        how = "each left out" if X is None else "held out"
+        return cls.of_residuals(z[kept], f"readings,\n{how}").plot(ax=ax, width=width)
 
     @classmethod
     def of_residuals(cls, z: FloatArray, label: str = "readings") -> Self:
@@ -144,23 +117,21 @@ class CalibrationDisplay(Drawn):
         return self
 
 
-def nominal(proba: FloatArray | None, output: int, threshold: float | None, n: int) -> BoolArray:
-    """Which readings count as nominal."""
-    if proba is None or threshold is None:
-        return np.ones(n, dtype=bool)
-    return ~(column_of(proba, output) > threshold)
+Prediction: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
 
 
-def plot_calibration(
-    estimator: BaseGPRegressor,
-    X: ArrayLike | None,
-    y: ArrayLike,
-    *,
-    output: int = 0,
-    ax: Axes | None = None,
-    width: float = 3.5,
-) -> CalibrationDisplay:
-    """Draw the calibration on held-out readings, or by leaving one out if X is None."""
-    if X is None:
-        return CalibrationDisplay.from_leave_one_out(estimator, y, output=output, ax=ax, width=width)
-    return CalibrationDisplay.from_estimator(estimator, X, y, output=output, ax=ax, width=width)
+def held_out(estimator: BaseGPRegressor, X: ArrayLike, y: ArrayLike) -> Prediction:
+    """Mean and standard deviation of new readings, and how probably they are outliers if that is told."""
+    mean, std = estimator.predict(X, return_std=True, include_noise=True)
+    return mean, std, estimator.outlier_proba(X, y) if isinstance(estimator, FlaggingGPRegressor) else None
+
+
+def left_out(estimator: BaseGPRegressor, y: ArrayLike) -> Prediction:
+    """The same for each reading of the fit, predicted from the others."""
+    mean, std = estimator.leave_one_out(include_noise=True)
+    if np.shape(y) != mean.shape:
+        raise ValueError(f"y must be the readings of the fit, of shape {mean.shape}; got {np.shape(y)}")
+    return mean, std, getattr(estimator, "outlier_proba_", None)
+
+
+plot_calibration = CalibrationDisplay.from_estimator

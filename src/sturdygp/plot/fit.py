@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index, feature_names, proba_of
+from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index, feature_names, flagged, proba_of
 from sturdygp.plot.palette import BLUE, GREY, ORANGE
 
 Others: TypeAlias = Literal["median", "data"]
@@ -108,13 +108,10 @@ class FitDisplay(Drawn):
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
-        inputs = np.asarray(X, dtype=np.float64)
-        index = feature_index(estimator, feature)
+        inputs, index = np.asarray(X, dtype=np.float64), feature_index(estimator, feature)
         sliced = others == "median" or inputs.shape[1] == 1
         where = slice_through(inputs, index) if sliced else inputs
         mean, half = interval(estimator, where, X, output, level)
-        proba = proba_of(estimator, X, y)
-        flagged = np.zeros(len(inputs), bool) if proba is None else column_of(proba, output) > threshold
         display = cls(
             x=where[:, index],
             mean=mean,
@@ -122,7 +119,7 @@ class FitDisplay(Drawn):
             upper=mean + half,
             x_readings=inputs[:, index],
             readings=column_of(y, output),
-            flagged=flagged,
+            flagged=flagged(proba_of(estimator, X, y), output, threshold, len(inputs)),
             level=level,
             along="line" if sliced else "points",
             labels=(label_of(estimator, index, sliced=sliced), "reading"),
@@ -183,18 +180,4 @@ def label_of(estimator: BaseGPRegressor, index: int, *, sliced: bool) -> str:
     return names[index] + (", other inputs at their medians" if sliced and len(names) > 1 else "")
 
 
-def plot_fit(
-    estimator: BaseGPRegressor,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    feature: int | str = 0,
-    output: int = 0,
-    others: Others = "median",
-    ax: Axes | None = None,
-    width: float = 5.0,
-) -> FitDisplay:
-    """Draw a fit over one input; see :meth:`FitDisplay.from_estimator`."""
-    return FitDisplay.from_estimator(
-        estimator, X, y, feature=feature, output=output, others=others, ax=ax, width=width
-    )
+plot_fit = FitDisplay.from_estimator

@@ -110,14 +110,4 @@ class OutlierDisplay(Drawn):
         return self
 
 
-def plot_outliers(
-    estimator: BaseGPRegressor,
-    X: ArrayLike | None = None,
-    *,
-    feature: int | str = 0,
-    output: int = 0,
-    ax: Axes | None = None,
-    width: float = 5.0,
-) -> OutlierDisplay:
-    """Draw outlier probabilities; see :meth:`OutlierDisplay.from_estimator`."""
-    return OutlierDisplay.from_estimator(estimator, X, feature=feature, output=output, ax=ax, width=width)
+plot_outliers = OutlierDisplay.from_estimator

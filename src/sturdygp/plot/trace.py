@@ -77,6 +77,4 @@ class TraceDisplay(Drawn):
         return self
 
 
-def plot_trace(estimator: BaseGPRegressor, *, ax: Axes | None = None, width: float = 5.0) -> TraceDisplay:
-    """Draw how a model was fitted; see :meth:`TraceDisplay.from_estimator`."""
-    return TraceDisplay.from_estimator(estimator, ax=ax, width=width)
+plot_trace = TraceDisplay.from_estimator

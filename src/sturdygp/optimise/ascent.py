@@ -1,24 +1,17 @@
-"""Box-constrained quasi-Newton ascent for objectives that may carry latent state.
-
-A direct method maximises its evidence. An alternating one maximises a bound whose latent part
-(weights, responsibilities) is brought up to date, for free, by every evaluation: it travels with
-the point as ``carry``, and curvature learned from successive gradients sees its response.
-"""
+"""A quasi-Newton ascent under way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.linalg import solve_positive
+from sturdygp.optimise.records import C, Evaluation, Objective, Optimum, Step
 from sturdygp.status import Status
-
-C = TypeVar("C")
 
 # Longest first step and longest step, for each logarithmic parameter.
 FIRST_STEP = 0.5
@@ -36,61 +29,8 @@ FIRST_REFRESHES = 4
 LINE_SEARCH_TRIES = 12
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation(Generic[C]):
-    """An objective at one point: value, gradient, and the state to go on with from there.
-
-    The value holds for the updated state, the gradient for the one that came in; ``gain`` is what
-    the update added to the value, zero if nothing is carried. Going on from ``carry`` may be bold;
-    ``fallback``, if there is one, is the careful alternative after a step that failed.
-    """
-
-    value: float
-    gradient: FloatArray
-    carry: C
-    gain: float = 0.0
-    fallback: C | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Optimum(Generic[C]):
-    """Where the ascent ended. ``trace`` holds the value at every accepted point.
-
-    ``curvature`` is the model of the negative Hessian, for an ascent that goes on from here; None if no step
-    was taken.
-    """
-
-    x: FloatArray
-    value: float
-    gradient: FloatArray
-    carry: C
-    status: Status
-    n_iter: int
-    n_evaluations: int
-    trace: tuple[float, ...]
-    curvature: FloatArray | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """What is told after each iteration: the value, and by what factor the gradient exceeds its goal.
-
-    ``optimum`` is the ascent as if it ended here, if it is one that can go on from there.
-    """
-
-    iteration: int
-    value: float
-    excess: float
-    optimum: Optimum[Any] | None = None
-
-
-Objective = Callable[[FloatArray, C], Evaluation[C]]
-# Hears of every iteration; if it answers True, that was the last.
-Callback = Callable[[Step], bool | None]
-
-
 @dataclass
-class _Ascent(Generic[C]):
+class Ascent(Generic[C]):
     """The running state: a point, and a positive definite model of the negative Hessian."""
 
     objective: Objective[C]
@@ -198,7 +138,7 @@ class _Ascent(Generic[C]):
         """Evaluate, or report a rejected point."""
         self.n_evaluations += 1
         fallback = self.here.fallback
-        return _evaluate(self.objective, x, fallback if careful and fallback is not None else self.here.carry)
+        return evaluate(self.objective, x, fallback if careful and fallback is not None else self.here.carry)
 
     def learn(self, step: FloatArray, bend: FloatArray) -> None:
         """BFGS update of the negative Hessian from a step and the fall of the gradient along it."""
@@ -239,61 +179,8 @@ class _Ascent(Generic[C]):
         )
 
 
-def maximise(
-    objective: Objective[C],
-    start: FloatArray,
-    bounds: FloatArray,
-    *,
-    carry: C,
-    max_iter: int = 200,
-    tol: float = 1e-3,
-    callback: Callback | None = None,
-    curvature: FloatArray | None = None,
-) -> Optimum[C]:
-    """Climb from ``start`` within ``bounds`` until the projected gradient is at most ``tol``.
-
-    ``objective(x, carry)`` returns an :class:`Evaluation` or raises
-    :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
-    a shorter step tried. No accepted step lowers the value by more than rounding. ``curvature`` is that of an
-    earlier ascent of which this is the continuation.
-    """
-    lower, upper = check_box(bounds, start)
-    x = np.clip(start, lower, upper)
-    here = _evaluate(objective, x, carry)
-    if here is None:
-        return Optimum(x, -np.inf, np.full_like(x, np.nan), carry, Status.FAILED, 0, 1, ())
-    ascent = _Ascent(objective, lower, upper, x, here, hessian=curvature, trace=[here.value])
-    ascent.settle()
-    status: Status | None = None
-    for iteration in range(1, max_iter + 1):
-        status = ascent.advance(tol)
-        if status is not None:
-            break
-        ascent.trace.append(ascent.here.value)
-        if callback is not None and callback(ascent.report(iteration, tol)):
-            status = Status.STOPPED
-            break
-    return ascent.result(status or Status.MAX_ITER)
-
-
-def best_of(optima: Iterable[Optimum[C]]) -> Optimum[C]:
-    """The optimum with the highest value: restarts are ranked by what they maximise."""
-    return max(optima, key=lambda optimum: optimum.value)
-
-
-def check_box(bounds: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends, or a ``ValueError`` that says what is wrong with them."""
-    box = np.asarray(bounds, dtype=np.float64)
-    if box.shape != (start.size, 2):
-        raise ValueError(
-            f"bounds must have shape ({start.size}, 2), one pair for each parameter; got {box.shape}"
-        )
-    if not np.all(box[:, 0] <= box[:, 1]):
-        raise ValueError("bounds must have low <= high in every row; also NaN is not a bound")
-    return box[:, 0], box[:, 1]
-
-
-def _evaluate(objective: Objective[C], x: FloatArray, carry: C) -> Evaluation[C] | None:
+def evaluate(objective: Objective[C], x: FloatArray, carry: C) -> Evaluation[C] | None:
+    """The objective at a point; None where it cannot be evaluated."""
     try:
         evaluation = objective(x, carry)
     except NotPositiveDefiniteError:

@@ -1,0 +1,11 @@
+"""Box-constrained quasi-Newton ascent for objectives that may carry latent state.
+
+A direct method maximises its evidence. An alternating one maximises a bound whose latent part
+(weights, responsibilities) is brought up to date, for free, by every evaluation: it travels with
+the point as ``carry``, and curvature learned from successive gradients sees its response.
+"""
+
+from sturdygp.optimise.maximise import best_of, maximise
+from sturdygp.optimise.records import Callback, Evaluation, Objective, Optimum, Step
+
+__all__ = ["Callback", "Evaluation", "Objective", "Optimum", "Step", "best_of", "maximise"]

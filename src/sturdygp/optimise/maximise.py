@@ -1,0 +1,66 @@
+"""Climb from a start within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.optimise.ascent import Ascent, evaluate
+from sturdygp.optimise.records import C, Callback, Objective, Optimum
+from sturdygp.status import Status
+
+
+def maximise(
+    objective: Objective[C],
+    start: FloatArray,
+    bounds: FloatArray,
+    *,
+    carry: C,
+    max_iter: int = 200,
+    tol: float = 1e-3,
+    callback: Callback | None = None,
+    curvature: FloatArray | None = None,
+) -> Optimum[C]:
+    """Climb from ``start`` within ``bounds`` until the projected gradient is at most ``tol``.
+
+    ``objective(x, carry)`` returns an :class:`Evaluation` or raises
+    :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
+    a shorter step tried. No accepted step lowers the value by more than rounding. ``curvature`` is that of an
+    earlier ascent of which this is the continuation.
+    """
+    lower, upper = check_box(bounds, start)
+    x = np.clip(start, lower, upper)
+    here = evaluate(objective, x, carry)
+    if here is None:
+        return Optimum(x, -np.inf, np.full_like(x, np.nan), carry, Status.FAILED, 0, 1, ())
+    ascent = Ascent(objective, lower, upper, x, here, hessian=curvature, trace=[here.value])
+    ascent.settle()
+    status: Status | None = None
+    for iteration in range(1, max_iter + 1):
+        status = ascent.advance(tol)
+        if status is not None:
+            break
+        ascent.trace.append(ascent.here.value)
+        if callback is not None and callback(ascent.report(iteration, tol)):
+            status = Status.STOPPED
+            break
+    return ascent.result(status or Status.MAX_ITER)
+
+
+def best_of(optima: Iterable[Optimum[C]]) -> Optimum[C]:
+    """The optimum with the highest value: restarts are ranked by what they maximise."""
+    return max(optima, key=lambda optimum: optimum.value)
+
+
+def check_box(bounds: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper ends, or a ``ValueError`` that says what is wrong with them."""
+    box = np.asarray(bounds, dtype=np.float64)
+    if box.shape != (start.size, 2):
+        raise ValueError(
+            f"bounds must have shape ({start.size}, 2), one pair for each parameter; got {box.shape}"
+        )
+    if not np.all(box[:, 0] <= box[:, 1]):
+        raise ValueError("bounds must have low <= high in every row; also NaN is not a bound")
+    return box[:, 0], box[:, 1]
