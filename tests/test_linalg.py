@@ -7,6 +7,7 @@ from sturdygp import lapack
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.linalg import (
     cholesky,
+    conjugate_gradients,
     inverse_positive,
     jittered_cholesky,
     pivoted_cholesky,
@@ -65,6 +66,18 @@ def test_jitter_is_only_added_where_needed_and_reported(matrix):
 
 def test_inverse_of_a_small_matrix(matrix):
     np.testing.assert_allclose(inverse_positive(matrix), np.linalg.inv(matrix), rtol=1e-11)
+
+
+def test_conjugate_gradients_solve_in_as_many_steps_as_there_are_unknowns(matrix):
+    b, start = np.arange(6.0), np.ones(6)
+    solution = np.linalg.solve(matrix, b)
+    plain = conjugate_gradients(lambda v: matrix @ v, b, start, np.copy, 6)
+    np.testing.assert_allclose(plain, solution, rtol=1e-8)
+    # With the inverse to precondition them, one step is enough; nothing that was given is changed.
+    one = conjugate_gradients(lambda v: matrix @ v, b, start, cholesky(matrix).solve, 1)
+    np.testing.assert_allclose(one, solution, rtol=1e-10)
+    np.testing.assert_array_equal(start, np.ones(6))
+    np.testing.assert_array_equal(b, np.arange(6.0))
 
 
 def test_pivoted_factor_of_full_rank_is_the_matrix(matrix):

@@ -8,12 +8,13 @@ observation) or negative (expectation propagation).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from math import isfinite, sqrt
 from typing import TypeAlias
 
 import numpy as np
+from scipy.linalg.blas import daxpy, ddot
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.lapack import add_outer, factorise, invert, solve_triangular, solve_vector
@@ -263,21 +264,25 @@ def pivoted_cholesky(
 def conjugate_gradients(
     apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator, steps: int
 ) -> FloatArray:
-    """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``."""
-    residual = b - apply(x)
-    z = precondition(residual)
-    direction, decrease = z, float(residual @ z)
+    """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``.
+
+    Both operators return new arrays.
+    """
+    # Vectors are short and steps many: BLAS, which adds in place, costs less than NumPy's operators.
+    x, residual = x.copy(), b - apply(x)
+    direction = precondition(residual)
+    decrease = ddot(residual, direction)
     for _ in range(steps):
         image = apply(direction)
-        curvature = float(direction @ image)
+        curvature = ddot(direction, image)
         if not decrease > 0.0 or not curvature > 0.0:
             break
         length = decrease / curvature
-        x = x + length * direction
-        residual = residual - length * image
+        x = daxpy(direction, x, a=length)
+        residual = daxpy(image, residual, a=-length)
         z = precondition(residual)
-        previous, decrease = decrease, float(residual @ z)
-        direction = z + (decrease / previous) * direction
+        previous, decrease = decrease, ddot(residual, z)
+        direction = daxpy(direction, z, a=decrease / previous)
     return x
 
 

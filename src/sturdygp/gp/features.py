@@ -9,11 +9,11 @@ enters through sums over rows, so that rows can be worked on in chunks, wherever
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.rows import Block
 from sturdygp.kernels.base import Kernel, Linearised

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Self, TypeVar
 
 import numpy as np
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.features import (
     ByKernel,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel, check_theta
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
 
 Kind: TypeAlias = Literal["number", "time", "clock", "text", "empty"]

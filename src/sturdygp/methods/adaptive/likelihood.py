@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from scipy.special import logsumexp
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites

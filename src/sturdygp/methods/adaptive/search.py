@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil, inf, sqrt
 
 import numpy as np
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.rows import Inputs, Spread
 from sturdygp.kernels.base import Kernel
