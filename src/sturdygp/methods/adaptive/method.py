@@ -12,7 +12,7 @@ from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
-from sturdygp.methods.adaptive.model import Branches, Contamination, ContaminationPrior
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
 from sturdygp.methods.alternating import Start, Trail, resume, state_of
@@ -49,27 +49,31 @@ class Adaptive:
         tol = self.tol * problem.y.size
         search = Search(problem, self.prior, self.noise_variance, tol, self.max_iter)
         best, spent = search.best(levels(self.n_starts, problem.rng))
-        start = resume(problem.kernel, best.optimum)
-        contamination = Contamination.of(start.extra, best.model.shape)
-        likelihood = BranchLikelihood(contamination, float(start.latent.nominal))
-        prior, sites = problem.prior(start.kernel), best.model.sites(start.extra, start.latent)
-        calibrated = propagate(prior, problem.y, likelihood, prior.condition(sites))
-        covariance = parameter_covariance(best.optimum, start)
-        posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, covariance)
-        return Fit(
-            posterior=posterior.compact(),
-            noise_variance=likelihood.noise,
-            weights=np.minimum(likelihood.noise * sites.precision, 1.0),
-            outlier_proba=calibrated.faulty,
-            outlier_model=replace(likelihood, found=faults_in(problem.y, calibrated)),
-            bound=best.optimum.value,
-            status=best.optimum.status,
-            n_iter=best.optimum.n_iter,
-            n_factorizations=spent + calibrated.n_factorizations + len(posterior.moved),
-            trace=best.optimum.trace,
-            note=calibrated.note,
-            resume=state_of(best.optimum),
-        )
+        return concluded(problem, best.model, best.optimum, spent)
+
+
+def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Branches]], spent: int) -> Fit:
+    """What a climb comes to, with intervals and probabilities that allow for doubt."""
+    start = resume(problem.kernel, optimum)
+    likelihood = BranchLikelihood(Contamination.of(start.extra, model.shape), float(start.latent.nominal))
+    prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
+    calibrated = propagate(prior, problem.y, likelihood, prior.condition(sites))
+    covariance = parameter_covariance(optimum, start)
+    posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, covariance)
+    return Fit(
+        posterior=posterior.compact(),
+        noise_variance=likelihood.noise,
+        weights=np.minimum(likelihood.noise * sites.precision, 1.0),
+        outlier_proba=calibrated.faulty,
+        outlier_model=replace(likelihood, found=faults_in(problem.y, calibrated)),
+        bound=optimum.value,
+        status=optimum.status,
+        n_iter=optimum.n_iter,
+        n_factorizations=spent + calibrated.n_factorizations + len(posterior.moved),
+        trace=optimum.trace,
+        note=calibrated.note,
+        resume=state_of(optimum),
+    )
 
 
 def parameter_covariance(optimum: Optimum[Trail[Branches]], start: Start[Branches]) -> FloatArray:

@@ -1,0 +1,164 @@
+"""How much of the flagship's error is due to its search, and how much to what the data do not tell.
+
+``python -m benchmarks.limits [--trials N] [--jobs N]`` fits the synthetic problems of ``accuracy.py`` with
+the flagship's model twice more, both times knowing what nobody knows: started from which readings are faulty
+and how faults are distributed, and free to go from there; and told how faults are distributed for good, so
+that only the function and which readings are faulty remain to be found. Ratios are those of ``accuracy.py``.
+Runs of 30 trials go into docs/results/limits.json; ``--table`` prints them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from benchmarks import accuracy
+from sturdygp import OracleGPRegressor, RobustGPRegressor, metrics
+from sturdygp.datasets import Outliers, UniformOutliers
+from sturdygp.estimators.outputs import OutputData
+from sturdygp.methods.adaptive.method import concluded
+from sturdygp.methods.adaptive.model import (
+    EXTRA_BOX,
+    AdaptiveModel,
+    Branches,
+    Contamination,
+    ContaminationPrior,
+    Shape,
+)
+from sturdygp.methods.adaptive.search import SHAPES, length_scale_prior
+from sturdygp.methods.adaptive.starts import responsibilities
+from sturdygp.methods.alternating import Alternation, Start
+from sturdygp.methods.base import LONGER, Fit, Problem, lengthened
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results" / "limits.json"
+RATES = (0.2, 0.4, 0.6, 0.8)
+PROBLEMS = tuple(name for name in accuracy.PROBLEMS if name.startswith("synthetic"))
+# Of the synthetic problem.
+NOISE_VARIANCE = 0.25
+# How sure a start from the truth is of it.
+SURE = 0.95
+KNOWING = {"started from the truth": False, "told the contamination": True}
+
+
+@dataclass(frozen=True, eq=False)
+class FixedShare(AdaptiveModel):
+    """The flagship's model with a known share of nominal readings."""
+
+    share: float
+
+    def best_share(self, count: np.ndarray) -> np.ndarray:
+        """Whatever the data say."""
+        return np.full_like(count, self.share)
+
+
+@dataclass(frozen=True, eq=False)
+class Informed:
+    """The flagship's climb from the truth, in the units of the scaled targets."""
+
+    faulty: np.ndarray
+    contamination: Contamination
+    share: float
+    told: bool
+
+    def fit(self, problem: Problem) -> Fit:
+        """From two length scales; the better one counts."""
+        c, n = self.contamination, problem.y.size
+        given = (problem.y, c.shape, ContaminationPrior().against(n))
+        model = FixedShare(*given, self.share) if self.told else AdaptiveModel(*given)
+        box = np.column_stack([c.extra, c.extra]) if self.told else EXTRA_BOX
+        loop = Alternation(model, problem, box, length_scale_prior(problem.kernel, problem.X))
+        nominal = np.where(self.faulty, 1.0 - SURE, SURE)
+        branches = responsibilities(c, problem.y - np.median(problem.y[~self.faulty]), nominal)
+        latent = Branches(branches, np.array(self.share))
+        starts = [Start(lengthened(problem.kernel, by), c.extra, latent) for by in (0.0, LONGER)]
+        return concluded(problem, model, *loop.best_climb(starts, max_iter=1000, tol=1e-4 * n))
+
+
+class InformedGPRegressor(RobustGPRegressor):
+    """The flagship, knowing what it should find out."""
+
+    def fit_knowing(self, data: accuracy.Data, outliers: Outliers, rate: float, *, told: bool) -> Self:
+        """Fit each output from its own truth."""
+        shape: Shape = SHAPES[1] if isinstance(outliers, UniformOutliers) else SHAPES[0]
+
+        def method_for(output: OutputData) -> Informed:
+            scale = output.scaling.scale
+            contamination = Contamination(
+                np.array(NOISE_VARIANCE / scale**2),
+                np.array(outliers.mean / scale),
+                np.array(np.sqrt(outliers.variance + NOISE_VARIANCE) / scale),
+                shape,
+            )
+            return Informed(data.mask[:, output.index], contamination, 1.0 - rate, told)
+
+        return self._fit(data.X, data.y, method_for)
+
+
+def trial(name: str, rate: float, seed: int) -> dict[str, float]:
+    """Errors on one data set."""
+    warnings.simplefilter("ignore")
+    source, outliers = accuracy.PROBLEMS[name]
+    data = accuracy.draw(source, outliers, rate, seed)
+    oracle = OracleGPRegressor(n_starts=2).fit(data.X, data.y, data.mask, outliers.variance, outliers.mean)
+    errors = {"oracle": metrics.rmse(data.truth, oracle.predict(data.X_test))}
+    for label, told in KNOWING.items():
+        model = InformedGPRegressor().fit_knowing(data, outliers, rate, told=told)
+        errors[label] = metrics.rmse(data.truth, model.predict(data.X_test))
+    return errors
+
+
+def markdown() -> str:
+    """What is stored, below what the flagship achieves."""
+    own = json.loads(accuracy.RESULTS.read_text())["cells"]
+    cells = {(c["problem"], c["rate"], c["method"]): c["median_ratio"] for c in own}
+    cells |= {(c["problem"], c["rate"], c["knowing"]): c["median_ratio"] for c in stored()}
+    rows = [
+        f"| problem | | {' | '.join(f'p = {rate:g}' for rate in RATES)} |",
+        "|---|---|" + "---|" * len(RATES),
+    ]
+    for name in PROBLEMS:
+        for key, label in (("robust", "told nothing"), *((key, key) for key in KNOWING)):
+            values = " | ".join(f"{cells[name, rate, key]:.2f}" for rate in RATES)
+            rows.append(f"| {name} | {label} | {values} |")
+    return "\n".join(["**Error as a ratio to the oracle's, by what the flagship is told**", "", *rows])
+
+
+def stored() -> list[dict[str, object]]:
+    """The cells of the table."""
+    cells: list[dict[str, object]] = json.loads(RESULTS.read_text())["cells"]
+    return cells
+
+
+def main() -> None:
+    """Run, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=accuracy.TRIALS)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", action="store_true", help="only print what is stored, as Markdown")
+    arguments = parser.parse_args()
+    if arguments.table:
+        print(markdown())
+        return
+    seeds = range(accuracy.FIRST_SEED, accuracy.FIRST_SEED + arguments.trials)
+    cells = []
+    for name in PROBLEMS:
+        for rate in RATES:
+            rows = Parallel(n_jobs=arguments.jobs)(delayed(trial)(name, rate, seed) for seed in seeds)
+            oracle = np.median([row["oracle"] for row in rows])
+            for label in KNOWING:
+                ratio = float(np.median([row[label] for row in rows]) / oracle)
+                cells.append({"problem": name, "rate": rate, "knowing": label, "median_ratio": ratio})
+                print(f"{name:20} {rate:4.1f} {label:24} {ratio:6.2f}", flush=True)
+    if arguments.trials == accuracy.TRIALS:
+        RESULTS.write_text(json.dumps({"trials": accuracy.TRIALS, "cells": cells}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
