@@ -1,4 +1,4 @@
-"""The search: levels screened in one shape, the best of them in every shape, and the best of those climbed.
+"""The search: many starts screened in every shape, the best of them climbed a little, the winner to the top.
 
 Many contaminated data sets can be read in more than one way: most readings too high, or a few too low. Each
 reading has a bound of its own, and which is best shows only after some climbing.
