@@ -29,7 +29,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
     prior : ContaminationPrior, optional
         Soft floors under noise, spread and nominal share, in units of the robust scale of y.
     n_starts : int
-        Levels around which nominal readings are sought, beside surfaces; the bound picks among them.
+        Levels around which nominal readings are sought; the bound picks among them.
     init_noise_variance : float
         Share of the variance around such a level that is taken for noise at the start.
     kernel, inducing, optimise_inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose

@@ -17,8 +17,6 @@ from sturdygp.linalg import pivoted_cholesky
 LEVEL_PRECISION = 1e-3
 # Share of the prior variance that features may leave out everywhere.
 LEFT_OUT = 1e-3
-# Variance of readings around an expectile surface, for targets of unit scale, and rounds to find it.
-AROUND, ROUNDS = 0.25, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +69,3 @@ class RoughPrior:
             log_evidence=sites.log_scale.sum(axis=-1) - 0.5 * (misfit + log_det),
             amplitude=second_moment[..., 1:].mean(axis=-1) if size > 1 else amplitude,
         )
-
-    def expectiles(self, y: FloatArray, shares: FloatArray) -> FloatArray:
-        """For each share a smooth surface that readings above it pull at with that share of all force.
-
-        Asymmetric least squares (Newey and Powell, 1987), for targets of unit scale. A share near zero gives
-        a lower envelope, 0.5 the ordinary fit.
-        """
-        up = shares[:, None]
-        surface, target = np.quantile(y, shares)[:, None] * np.ones_like(y), np.tile(y, (shares.size, 1))
-        for _ in range(ROUNDS):
-            force = np.where(target > surface, up, 1.0 - up) / np.maximum(up, 1.0 - up)
-            sites = Sites(target, force / AROUND, np.zeros_like(target))
-            surface = self.condition(sites, np.ones(shares.size)).marginals.mean
-        return surface

@@ -1,6 +1,6 @@
-"""Screening: expectation maximisation from many starts, for a kernel whose length scales stay as they are.
+"""Screening: expectation maximisation from many levels, for a kernel whose length scales stay as they are.
 
-In a few features of the kernel an iteration costs O(n rank^2), so that many starts can be tried for the
+In a few features of the kernel an iteration costs O(n rank^2), so that many levels can be tried for the
 price of a few factorisations.
 """
 
@@ -15,13 +15,13 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.rough import RoughPrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
-from sturdygp.methods.adaptive.starts import TRUSTING, Level, Supposition, around_surfaces
+from sturdygp.methods.adaptive.starts import TRUSTING, Level, Supposition
 from sturdygp.methods.alternating import Start
 
 # Features of the kernel.
 RANK = 30
-# Iterations from every start, how many of them go on, and their further iterations.
-EARLY, GOING_ON, LATE = 5, 12, 10
+# Iterations from every level, how many of them go on, and their further iterations.
+EARLY, GOING_ON, LATE = 5, 6, 10
 # Two ways to read the data are the same if their probabilities differ by less on average.
 SAME = 0.02
 
@@ -43,7 +43,7 @@ J = TypeVar("J", bound=Judgement)
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """Where a start led."""
+    """Where a level led."""
 
     model: AdaptiveModel
     kernel: Kernel
@@ -88,15 +88,13 @@ class Screening:
 def screened(
     model: AdaptiveModel, screenings: list[Screening], levels: list[Level], noise_share: float
 ) -> list[Guess]:
-    """Where the most promising levels and surfaces lead: first with one kernel, then with each.
+    """Where the most promising levels lead: first with one kernel, then with each.
 
     What looks like noise through one kernel is a function through another, so that nearly all readings
     are also trusted afresh with each.
     """
-    first = screenings[0]
-    around_levels = [level.supposition(model, noise_share) for level in levels]
-    starts = Supposition.stacked([*around_levels, *around_surfaces(model, first.prior, noise_share)])
-    promising = distinct(first.improved(model, starts, EARLY))[:GOING_ON]
+    supposed = Supposition.stacked([level.supposition(model, noise_share) for level in levels])
+    promising = distinct(screenings[0].improved(model, supposed, EARLY))[:GOING_ON]
     trusting = TRUSTING.supposition(model, noise_share)
     going_on = Supposition.stacked([*(guess.supposition for guess in promising), trusting])
     return [guess for screening in screenings for guess in screening.improved(model, going_on, LATE)]

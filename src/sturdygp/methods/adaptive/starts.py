@@ -1,4 +1,4 @@
-"""Where the search begins: readings near a level or a surface are nominal, and everything else is a fault."""
+"""Where the search begins: a level that nominal readings may lie around, and everything else a fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import softmax
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rough import RoughPrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, Contamination
 from sturdygp.methods.alternating import Start
@@ -59,39 +58,28 @@ class Level:
     far: float = 0.1
 
     def supposition(self, model: AdaptiveModel, noise_share: float) -> Supposition:
-        """What follows for contamination and branches."""
-        return self.around(np.full(model.y.size, np.quantile(model.y, self.quantile)), model, noise_share)
-
-    def around(self, centre: FloatArray, model: AdaptiveModel, noise_share: float) -> Supposition:
-        """The same around anything: a share of the variance there is noise, and all of it signal."""
-        residual = model.y - centre
-        count = max(int(np.ceil(self.share * residual.size)), LEAST_NEAR)
-        nominal = np.full(residual.size, self.far)
+        """A share of the variance around the level is noise, and all of it signal."""
+        y = model.y
+        residual = y - np.quantile(y, self.quantile)
+        count = max(int(np.ceil(self.share * y.size)), LEAST_NEAR)
+        nominal = np.full(y.size, self.far)
         nominal[np.argsort(np.abs(residual), kind="stable")[:count]] = self.near
         variance = max(float(nominal @ residual**2 / nominal.sum()), LEAST_VARIANCE)
         contamination = supposed(model, residual, nominal, noise_share * variance)
         branches = Branches(responsibilities(contamination, residual, nominal), nominal.mean())
-        return Supposition(contamination.extra, branches, np.array(variance + float(np.var(centre))))
+        return Supposition(contamination.extra, branches, np.array(variance))
 
 
 TRUSTING = Level(0.5, 1.0, near=0.999)
 # Where nominal readings are sought; beyond these, at random.
 QUANTILES, SHARES = (0.5, 0.05, 0.95, 0.25, 0.75, 0.15, 0.85, 0.35, 0.65), (0.3, 0.15)
 LEVELS = (Level(0.5, 0.7), *(Level(quantile, share) for quantile in QUANTILES for share in SHARES))
-# Expectiles of the targets whose surfaces they are sought around.
-EXPECTILES = np.array([0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99])
 
 
 def levels(count: int, rng: np.random.Generator) -> list[Level]:
     """The first few are fixed."""
     more = [Level(rng.uniform(0.05, 0.95), rng.uniform(0.2, 0.6)) for _ in range(count - len(LEVELS))]
     return [*LEVELS[:count], *more]
-
-
-def around_surfaces(model: AdaptiveModel, prior: RoughPrior, noise_share: float) -> list[Supposition]:
-    """Where nominal readings are few and the function is not level: near an envelope of the data, say."""
-    surfaces, shares = prior.expectiles(model.y, EXPECTILES), [Level(0.5, share) for share in SHARES]
-    return [level.around(surface, model, noise_share) for surface in surfaces for level in shares]
 
 
 def supposed(model: AdaptiveModel, residual: FloatArray, nominal: FloatArray, noise: float) -> Contamination:
