@@ -40,13 +40,14 @@ def texts() -> Iterator[str]:
             raise done.exception
         yield done.stdout
     sys.path.insert(0, str(ROOT))
-    from benchmarks import accuracy, flagging, large, speed, which  # noqa: PLC0415
+    from benchmarks import accuracy, flagging, large, limits, speed, which  # noqa: PLC0415
 
     for benchmark in (speed, large):
         kept = benchmark.stored()
         yield from (table(kept[part]) for part, table in benchmark.TABLES.items() if part in kept)
     yield which.decision_table().markdown()
     yield accuracy.markdown()
+    yield limits.markdown()
     yield flagging.table(flagging.stored())
 
 
