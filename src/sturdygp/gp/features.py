@@ -9,12 +9,13 @@ enters through sums over rows, so that rows can be worked on in chunks, wherever
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import chunks
 from sturdygp.gp.rows import Block
 from sturdygp.kernels.base import Kernel, Linearised
 from sturdygp.lapack import own_product, product
@@ -126,6 +127,20 @@ class Solution:
         return cls(factor, by_target - shift * by_one, centre + shift)
 
 
+@dataclass(frozen=True, eq=False)
+class SparseMean:
+    """``mean + phi(x)' weights``."""
+
+    features: Features
+    weights: FloatArray
+    mean: float
+
+    def __call__(self, Z: FloatArray) -> FloatArray:
+        """Its values at the rows of ``Z``."""
+        pieces = chunks(len(Z), len(self.features.Z))
+        return self.mean + np.concatenate([self.weights @ self.features(Z[rows]) for rows in pieces])
+
+
 def squares(columns: FloatArray) -> FloatArray:
     """Squared length of each column."""
     return np.asarray(np.einsum("ij,ij->j", columns, columns))
@@ -133,7 +148,7 @@ def squares(columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Local(Block):
-    """The posterior at the rows of a chunk, and what these add to the bound and its gradient."""
+    """The posterior at the rows of a chunk, and what these add to the bound."""
 
     BY_ROW = ("mean", "variance", "left_out")
 
@@ -141,24 +156,53 @@ class Local(Block):
     variance: FloatArray
     left_out: FloatArray
     bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class LocalGradient(Local):
+    """The same with what they add to the derivatives by the kernel's parameters, at twice the cost."""
+
     kernel: FloatArray
+
+
+Values: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, float]
 
 
 def local(
     solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, log_scale: FloatArray
 ) -> Local:
     """One chunk and its sites."""
-    features, phi = chunk.features, chunk.phi
-    kernel = features.kernel
-    known = product(solution.certainty, phi)
-    left_out = np.maximum(kernel.diag(chunk.X) - squares(phi), 0.0)
+    known = product(solution.certainty, chunk.phi)
+    return Local(*_values(solution, chunk, known, target, precision, log_scale))
+
+
+def local_gradient(
+    solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, log_scale: FloatArray
+) -> LocalGradient:
+    """The same with derivatives."""
+    known = product(solution.certainty, chunk.phi)
+    values = _values(solution, chunk, known, target, precision, log_scale)
+    by_kernel = chunk.linear.pullback(cross_cotangent(solution, chunk, known, precision, target - values[0]))
+    by_kernel += chunk.features.kernel.diag_pullback(chunk.X, -0.5 * precision)
+    return LocalGradient(*values, by_kernel)
+
+
+def _values(
+    solution: Solution,
+    chunk: Chunk,
+    known: FloatArray,
+    target: FloatArray,
+    precision: FloatArray,
+    log_scale: FloatArray,
+) -> Values:
+    """Mean, variance and what is left out at each row, and the bound; ``known`` is ``certainty phi``."""
+    phi = chunk.phi
+    squared = squares(phi)
+    left_out = np.maximum(chunk.features.kernel.diag(chunk.X) - squared, 0.0)
     mean = solution.mean + solution.weights @ phi
-    error = target - mean
-    bound = float(log_scale.sum() - 0.5 * (precision @ (error**2 + left_out)))
-    reached = np.maximum(squares(phi) - np.einsum("ij,ij->j", phi, known), 0.0)
-    by_kernel = chunk.linear.pullback(cross_cotangent(solution, chunk, known, precision, error))
-    by_kernel += kernel.diag_pullback(chunk.X, -0.5 * precision)
-    return Local(mean, left_out + reached, left_out, bound, by_kernel)
+    bound = float(log_scale.sum() - 0.5 * (precision @ ((target - mean) ** 2 + left_out)))
+    reached = np.maximum(squared - np.einsum("ij,ij->j", phi, known), 0.0)
+    return mean, left_out + reached, left_out, bound
 
 
 def cross_cotangent(

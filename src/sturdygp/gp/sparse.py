@@ -19,11 +19,14 @@ from sturdygp.gp.features import (
     Chunk,
     Features,
     Local,
+    LocalGradient,
     Solution,
+    SparseMean,
     Sums,
     by_inducing_inputs,
     evidence_by_kernel,
     local,
+    local_gradient,
     squares,
     sums,
 )
@@ -130,20 +133,6 @@ class SparsePrior(Prior):
 
 
 @dataclass(frozen=True, eq=False)
-class SparseMean:
-    """``mean + phi(x)' weights``."""
-
-    features: Features
-    weights: FloatArray
-    mean: float
-
-    def __call__(self, Z: FloatArray) -> FloatArray:
-        """Its values at the rows of ``Z``."""
-        pieces = chunks(len(Z), len(self.features.Z))
-        return self.mean + np.concatenate([self.weights @ self.features(Z[rows]) for rows in pieces])
-
-
-@dataclass(frozen=True, eq=False)
 class SparsePosterior(Posterior):
     """Built by :class:`SparsePrior`."""
 
@@ -168,9 +157,9 @@ class SparsePosterior(Posterior):
 
     def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
         """Derivatives of the bound; of the evidence of the features if the rest is told."""
+        across = self._by_kernel(by_left_out)
         m = self.marginals()
         pull = self.sites.precision * (self.sites.target - m.mean)
-        across = self._by_kernel(by_left_out)
         inducing = self.kernel.pullback(self.features.Z, None, self._by_inducing(self._known + across.outer))
         return EvidenceGradient(
             kernel=inducing + across.kernel,
@@ -245,18 +234,26 @@ class SparsePosterior(Posterior):
         """The same posterior without the features of its inputs."""
         return replace(self, prior=replace(self.prior))
 
-    @cached_property
+    @property
     def _local(self) -> Local:
-        """What needs another look at all rows."""
-        sites = self.sites
-        return self.prior.gather(
-            partial(local, self.solution), Local.joined, sites.target, sites.precision, sites.log_scale
-        )
+        """What needs another look at all rows; without derivatives, unless these have been asked for."""
+        with_derivatives: Local | None = vars(self).get("_local_gradient")
+        return self._local_values if with_derivatives is None else with_derivatives
+
+    @cached_property
+    def _local_values(self) -> Local:
+        work, sites = partial(local, self.solution), self.sites
+        return self.prior.gather(work, Local.joined, sites.target, sites.precision, sites.log_scale)
+
+    @cached_property
+    def _local_gradient(self) -> LocalGradient:
+        work, sites = partial(local_gradient, self.solution), self.sites
+        return self.prior.gather(work, LocalGradient.joined, sites.target, sites.precision, sites.log_scale)
 
     def _by_kernel(self, by_left_out: FloatArray | None) -> ByKernel:
         """Derivatives by the kernel at all rows; those of the bound are known already."""
         if by_left_out is None:
-            return ByKernel(self._local.kernel, self.solution.gram)
+            return ByKernel(self._local_gradient.kernel, self.solution.gram)
         work, sites = partial(evidence_by_kernel, self.solution), self.sites
         return self.prior.gather(work, ByKernel.joined, sites.target, sites.precision, by_left_out)
 

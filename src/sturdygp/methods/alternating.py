@@ -158,13 +158,14 @@ class Alternation(Generic[L]):
         latent = self._anticipate(prior, extra, trail)
         sites = self.model.sites(extra, latent)
         posterior = prior.condition(sites)
+        # Marginals come with the derivatives, for little more.
+        by_theta, regular = posterior.gradient().kernel, 0.0
         marginals = posterior.marginals()
         updated = self.model.update(extra, latent, marginals)
         before, after = (float(self.model.log_prior(extra, part)) for part in (latent, updated))
         gain = after - before
         gain += expected_log_sites(self.model.sites(extra, updated), marginals)
         gain -= expected_log_sites(sites, marginals)
-        by_theta, regular = posterior.gradient().kernel, 0.0
         if self.theta_prior is not None:
             by_theta = by_theta + self.theta_prior.gradient(kernel.theta)
             regular = self.theta_prior.log_density(kernel.theta)

@@ -8,11 +8,11 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactMean, ExactPosterior
-from sturdygp.gp.features import Features, Solution
+from sturdygp.gp.features import Features, Solution, SparseMean
 from sturdygp.gp.posterior import MeanFunction, Posterior, check_inputs
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.gp.sites import Sites
-from sturdygp.gp.sparse import SparseMean, SparsePosterior, SparsePrior
+from sturdygp.gp.sparse import SparsePosterior, SparsePrior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import Cholesky, SiteFactor
