@@ -151,6 +151,23 @@ def test_chunks_do_not_matter(problem, monkeypatch):
     np.testing.assert_allclose(chunked.marginals().variance, expected[2], rtol=1e-9)
 
 
+def test_rows_are_looked_at_once_for_values_and_once_for_derivatives(problem, monkeypatch):
+    X, sites = problem
+    looks, gather = [], SparsePrior.gather
+    monkeypatch.setattr(SparsePrior, "gather", lambda *given: looks.append(given[1]) or gather(*given))
+    prior = SparsePrior.at(KERNELS[0], X, X[::5])
+    first, second = prior.condition(sites), prior.condition(sites)
+    looks.clear()
+    values = first.log_evidence, first.marginals().variance, first.leave_one_out().mean
+    assert len(looks) == 1
+    gradient = second.gradient().kernel
+    again = second.log_evidence, second.marginals().variance, second.leave_one_out().mean
+    assert len(looks) == 2
+    for one, other in zip(values, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(first.gradient().kernel, gradient)
+
+
 def test_a_given_mean_and_silent_or_negative_sites(problem):
     X, sites = problem
     kernel = KERNELS[0]

@@ -9,7 +9,7 @@ enters through sums over rows, so that rows can be worked on in chunks, wherever
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 
@@ -165,15 +165,11 @@ class LocalGradient(Local):
     kernel: FloatArray
 
 
-Values: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, float]
-
-
 def local(
     solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, log_scale: FloatArray
 ) -> Local:
     """One chunk and its sites."""
-    known = product(solution.certainty, chunk.phi)
-    return Local(*_values(solution, chunk, known, target, precision, log_scale))
+    return _local(solution, chunk, product(solution.certainty, chunk.phi), target, precision, log_scale)
 
 
 def local_gradient(
@@ -181,28 +177,28 @@ def local_gradient(
 ) -> LocalGradient:
     """The same with derivatives."""
     known = product(solution.certainty, chunk.phi)
-    values = _values(solution, chunk, known, target, precision, log_scale)
-    by_kernel = chunk.linear.pullback(cross_cotangent(solution, chunk, known, precision, target - values[0]))
-    by_kernel += chunk.features.kernel.diag_pullback(chunk.X, -0.5 * precision)
-    return LocalGradient(*values, by_kernel)
+    values = _local(solution, chunk, known, target, precision, log_scale)
+    G = cross_cotangent(solution, chunk, known, precision, target - values.mean)
+    by_kernel = chunk.linear.pullback(G) + chunk.features.kernel.diag_pullback(chunk.X, -0.5 * precision)
+    return LocalGradient(**vars(values), kernel=by_kernel)
 
 
-def _values(
+def _local(
     solution: Solution,
     chunk: Chunk,
     known: FloatArray,
     target: FloatArray,
     precision: FloatArray,
     log_scale: FloatArray,
-) -> Values:
-    """Mean, variance and what is left out at each row, and the bound; ``known`` is ``certainty phi``."""
+) -> Local:
+    """Given ``known = certainty phi``, which derivatives need as well."""
     phi = chunk.phi
     squared = squares(phi)
     left_out = np.maximum(chunk.features.kernel.diag(chunk.X) - squared, 0.0)
     mean = solution.mean + solution.weights @ phi
     bound = float(log_scale.sum() - 0.5 * (precision @ ((target - mean) ** 2 + left_out)))
     reached = np.maximum(squared - np.einsum("ij,ij->j", phi, known), 0.0)
-    return mean, left_out + reached, left_out, bound
+    return Local(mean, left_out + reached, left_out, bound)
 
 
 def cross_cotangent(
