@@ -104,7 +104,7 @@ def test_pivoted_factor_stops_where_little_is_left():
     assert pivoted_cholesky(K.diagonal(), column, 2, 1e-6)[0].shape == (80, 2)
 
 
-@pytest.mark.parametrize("n", [1, 5, lapack.SMALL, 300])
+@pytest.mark.parametrize("n", [1, 5, lapack.WHOLE + 1, lapack.SMALL, 300])
 def test_routines_without_the_lock_do_what_the_wrappers_do(n):
     rng = np.random.default_rng(n)
     A = rng.normal(size=(n, n + 3))
@@ -131,6 +131,14 @@ def test_routines_without_the_lock_do_what_the_wrappers_do(n):
     vector, total = rng.normal(size=n), A.copy(order="F")
     lapack.add_outer(0.3, vector, total)
     np.testing.assert_allclose(total, A + 0.3 * np.outer(vector, vector), atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [3, lapack.WHOLE, 100, 301])
+@pytest.mark.parametrize("where", [0, -1])
+def test_a_singular_factor_is_noticed(n, where):
+    lower = np.eye(n, order="F")
+    lower[where, where] = 0.0
+    assert lapack.invert(lower) > 0
 
 
 @pytest.mark.parametrize("n", [3, 300])
