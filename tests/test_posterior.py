@@ -11,7 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp import Sites, condition, posterior
+from sturdygp.gp import Sites, condition, posterior, reduction
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.kernels import Matern32, Matern52, SquaredExponential
@@ -209,6 +209,47 @@ def test_prediction_in_chunks_changes_nothing(monkeypatch):
     np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-13)
     np.testing.assert_allclose(parts.variance, whole.variance, rtol=1e-11)
     np.testing.assert_allclose(p.predict_mean(Z), whole.mean, rtol=1e-13)
+
+
+def in_few_directions(kernel, X, sites):
+    p = condition(kernel, X, sites)
+    return p, reduction.Reduction.of(p.factor, kernel, X)
+
+
+def test_variance_where_no_reading_counts_is_the_prior_one():
+    X, y, rng = make_problem(200)
+    p = condition(SquaredExponential(), X, Sites(y, np.zeros(len(X)), np.zeros(len(X))))
+    np.testing.assert_array_equal(p.predict(rng.normal(size=(800, 2))).variance, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["positive", "some zero", "some negative"])
+def test_variance_in_few_directions_is_that_of_the_solve(kind):
+    X, y, rng = make_problem(300)
+    precision = rng.uniform(0.01, 10.0, len(X))
+    if kind != "positive":
+        precision[::3] = 0.0 if kind == "some zero" else -0.1
+    sites = Sites(y, precision, np.zeros(len(X)))
+    p, few = in_few_directions(SquaredExponential((1.5, 2.0), 1.3), X, sites)
+    assert len(few.added) + len(few.taken) < 100
+    assert bool(len(few.taken)) == (kind == "some negative")
+    # Among the readings, between them and far away.
+    Z = np.vstack([X, rng.normal(size=(900, 2)), 9.0 * rng.normal(size=(50, 2))])
+    np.testing.assert_allclose(few(p.kernel(Z, X).T), p.factor.quadratic(p.kernel(X, Z)), atol=1e-8)
+    by_solve = np.concatenate([p.predict(rows).variance for rows in np.array_split(Z, 5)])
+    assert "_reduction" not in vars(p)
+    np.testing.assert_allclose(p.predict(Z).variance, by_solve, rtol=1e-7)
+    assert isinstance(vars(p)["_reduction"], reduction.Reduction)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "noise"), [(Matern32(0.5), 0.1), (SquaredExponential(0.05), 0.1), (SquaredExponential(), 1e-8)]
+)
+def test_many_directions_or_unsure_ones_are_left_to_the_solve(kernel, noise):
+    X, y, rng = make_problem(200)
+    p, few = in_few_directions(kernel, X, Sites.gaussian(y, noise))
+    assert few is None
+    Z = rng.normal(size=(800, 2))
+    np.testing.assert_allclose(p.predict(Z).variance[:9], p.predict(Z[:9]).variance, rtol=1e-9, atol=1e-12)
 
 
 def test_samples_have_the_posterior_moments():

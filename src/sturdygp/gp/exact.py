@@ -21,6 +21,7 @@ from sturdygp.gp.posterior import (
     check_test_inputs,
     chunks,
 )
+from sturdygp.gp.reduction import Reduction, worthwhile
 from sturdygp.gp.rows import Inputs
 from sturdygp.gp.sites import TINY, Sites
 from sturdygp.kernels.base import Kernel, Linearised
@@ -116,11 +117,13 @@ class ExactPosterior(Posterior):
         """Mean and variance of the function at the rows of ``Z`` (eq:predictive_latent_distribution)."""
         Z = self._check(Z)
         mean, variance = np.empty(len(Z)), self.kernel.diag(Z)
+        in_few = self._reduction if worthwhile(len(Z), len(self.X)) else None
+        reduction = in_few or self.factor.quadratic
         for rows in chunks(len(Z), len(self.X)):
             # Fortran-ordered, as the solve wants it.
             cross = self.kernel(Z[rows], self.X).T
             mean[rows] = self.mean + self.alpha @ cross
-            variance[rows] -= self.factor.quadratic(cross)
+            variance[rows] -= reduction(cross)
         return Marginals(mean, np.maximum(variance, 0.0))
 
     def covariance(self, Z: FloatArray) -> FloatArray:
@@ -150,6 +153,10 @@ class ExactPosterior(Posterior):
             precision=-0.5 * ((self.sites.target - mean) ** 2 + variance),
         )
         return Evaluation(Marginals(mean, variance), shrinkage, gradient)
+
+    @cached_property
+    def _reduction(self) -> Reduction | None:
+        return Reduction.of(self.factor, self.kernel, self.X)
 
     def _check(self, Z: FloatArray) -> FloatArray:
         return check_test_inputs(Z, self.X.shape[1])

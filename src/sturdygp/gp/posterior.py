@@ -15,8 +15,8 @@ from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import jittered_cholesky
 
-# Entries of the cross-covariance held at a time while predicting (32 MB).
-CHUNK_ENTRIES = 1 << 22
+# Entries of the cross-covariance held at a time while predicting (8 MB).
+CHUNK_ENTRIES = 1 << 20
 # Steps of conjugate gradients when a posterior mean is anticipated: at least, at most, and readings for each.
 # Too few leave errors in the gradient, which mislead the curvature that is learned from it; but where a
 # factorisation is cheap they are not worth more than that.
