@@ -152,6 +152,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             kernel,
             np.random.default_rng(seed),
             inducing=inducing_inputs(self.inducing, kernel, rows),
+            ours=self.kernel is None,
         )
         problem = attendance.start(problem, index, observed)
         fit = fitted(method_for(data), problem, optimise_inducing=self.optimise_inducing)

@@ -79,10 +79,12 @@ class Attendance:
 def warmed(problem: Problem, previous: FittedOutput, observed: BoolArray) -> Problem:
     """The problem from where an earlier fit ended; with other readings, from its kernel."""
     kernel, found = previous.fit.posterior.kernel, previous.fit.resume
-    if kernel.parameter_names != problem.kernel.parameter_names:
-        return problem
-    if found is not None and np.array_equal(previous.observed, observed):
+    finer, same = problem.finer, kernel.parameter_names == problem.kernel.parameter_names
+    known = same or (finer is not None and kernel.parameter_names == finer.kernel.parameter_names)
+    if known and found is not None and np.array_equal(previous.observed, observed):
         return replace(problem, resume=found)
+    if not same:
+        return problem
     theta = np.clip(kernel.theta, *problem.kernel.bounds.T) if kernel.theta.size else kernel.theta
     return replace(problem, kernel=problem.kernel.with_theta(theta))
 

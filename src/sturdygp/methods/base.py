@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.rows import Inputs, Rows, Spread
 from sturdygp.gp.sparse import SparsePrior
-from sturdygp.kernels.base import Kernel
+from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
 from sturdygp.optimise import Callback
 from sturdygp.status import Status
@@ -30,6 +30,9 @@ DISTANCE_ROWS = 2000
 LOG_NOISE_BOX = np.log(np.array([[1e-8, 1e2]]))
 # The paper starts at a fifth of the median distance, other starts at all of it or a little more.
 LONGER = log(5.0)
+# A second part of the kernel: its length scales at the start, in standard deviations of each input, its
+# variance, and the box of that: it may be as small as the noise.
+FINE_LENGTH_SCALE, FINE_VARIANCE, FINE_VARIANCE_BOX = 0.3, 1e-2, (1e-8, 1e3)
 # How close to its bound, in the logarithm, a parameter counts as held by it.
 AT_BOUND = 1e-6
 
@@ -49,7 +52,8 @@ class Problem:
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
     the process is seen through them, otherwise it is exact. ``added`` is what is known to come to the noise
-    variance of each reading. With ``resume`` a climb goes on from there instead of searching.
+    variance of each reading. With ``resume`` a climb goes on from there instead of searching. The kernel is
+    ``ours`` if nobody asked for it: a method may find a better one.
     """
 
     X: Inputs
@@ -60,6 +64,7 @@ class Problem:
     inducing: FloatArray | None = None
     added: FloatArray | None = None
     resume: Resume | None = None
+    ours: bool = False
 
     @property
     def inputs(self) -> FloatArray:
@@ -71,6 +76,13 @@ class Problem:
         """What a factorisation costs, up to a factor."""
         n = len(self.X)
         return float(n**3 if self.inducing is None else n * len(self.inducing) ** 2)
+
+    @property
+    def finer(self) -> Problem | None:
+        """The same with a second part of the kernel for fine structure; None if the kernel is to stay."""
+        if not self.ours or self.inducing is not None or not isinstance(self.kernel, SquaredExponential):
+            return None
+        return replace(self, kernel=with_fine_part(self.kernel, self.X), ours=False)
 
     def require_exact(self, who: str, instead: str) -> None:
         """Refuse inducing inputs where a method has no use for them."""
@@ -165,6 +177,19 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     return SquaredExponential(
         tuple(start.tolist()), 1.0, length_scale_bounds=bounds, variance_bounds=VARIANCE_BOX
     )
+
+
+def with_fine_part(kernel: SquaredExponential, X: Inputs) -> Sum:
+    """The kernel and one like it with short length scales, within the same box."""
+    low, high = np.array(kernel.length_scale_bounds, dtype=np.float64).T
+    length_scale = np.clip(FINE_LENGTH_SCALE * Spread.of(X).std, low, high)
+    fine = replace(
+        kernel,
+        length_scale=tuple(length_scale.tolist()),
+        variance=FINE_VARIANCE,
+        variance_bounds=FINE_VARIANCE_BOX,
+    )
+    return Sum((kernel, fine))
 
 
 def lengthened(kernel: Kernel, log_factor: float) -> Kernel:

@@ -49,7 +49,7 @@ class Adaptive:
         tol = self.tol * problem.y.size
         search = Search(problem, self.prior, self.noise_variance, tol, self.max_iter)
         best, spent = search.best(levels(self.n_starts, problem.rng))
-        return concluded(problem, best.model, best.optimum, spent)
+        return concluded(best.problem, best.model, best.optimum, spent)
 
 
 def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Branches]], spent: int) -> Fit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import ceil, inf, sqrt
+from math import ceil, inf, log, sqrt
 
 import numpy as np
 
@@ -17,11 +17,18 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.rows import Inputs, Spread
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.clustering import clustering
-from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, ContaminationPrior, Shape
+from sturdygp.methods.adaptive.model import (
+    EXTRA_BOX,
+    AdaptiveModel,
+    Branches,
+    ContaminationPrior,
+    Shape,
+    within_box,
+)
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume, start_at
-from sturdygp.methods.base import LONGER, Problem, Resume, in_memory, lengthened
+from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.methods.stages import sampled
 from sturdygp.optimise import Callback, Optimum, Step
 from sturdygp.status import Status
@@ -40,6 +47,9 @@ EVIDENCE, TOGETHER = 0.3, 4.0
 ROUGH = 0.5
 # The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
 HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
+# A second part of the kernel must repay its parameters, each half a log of the number of readings (as in the
+# Bayesian information criterion), and this share of that after a few iterations.
+PROMISING = 0.25
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
 # A length scale is about this many standard deviations of a single input, give or take a factor e.
@@ -51,7 +61,7 @@ class Candidate:
     """A climb in one variant of the model, and what its last part gained."""
 
     model: AdaptiveModel
-    X: Inputs
+    problem: Problem
     optimum: Optimum[Trail[Branches]]
     gained: float
 
@@ -69,7 +79,7 @@ class Candidate:
         posterior = self.optimum.carry.posterior
         if posterior is None:
             return False
-        return clustering(posterior.kernel(in_memory(self.X)), self.nominal) > TOGETHER
+        return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
 
     @property
     def prospect(self) -> float:
@@ -102,6 +112,12 @@ class Search:
 
         Those of a sample of the readings count by their share of the work.
         """
+        final, spent = self._of_one_part(levels)
+        finer, more = self._finer(final)
+        return finer, spent + more
+
+    def _of_one_part(self, levels: list[Level]) -> tuple[Candidate, int]:
+        """The best with the kernel as it is, unless an earlier fit went further."""
         if self.problem.resume is not None:
             final = self._resumed(self.problem.resume)
             return final, final.optimum.n_evaluations
@@ -116,12 +132,35 @@ class Search:
         return final, ceil(spent * share) + final.optimum.n_evaluations
 
     def _resumed(self, state: Resume) -> Candidate:
-        """An earlier climb, continued in its shape, which shows in its branches."""
+        """An earlier climb, continued in its shape, which shows in its branches, and with its kernel."""
         branches = len(state.latent.get("responsibility", ()))
         shape = next((each for each in SHAPES if each.centres.size + 1 == branches), SHAPES[0])
         like = TRUSTING.supposition(self._model(shape), self.noise_share).latent
+        finer = self.problem.finer
+        if finer is not None and state.x.size == finer.kernel.theta.size + len(EXTRA_BOX):
+            return replace(self, problem=finer)._resumed(state)
         start = start_at(state, self.problem.kernel, len(EXTRA_BOX), like)
         return self._climb(shape, start, self.max_iter, self.problem.callback)
+
+    def _finer(self, found: Candidate) -> tuple[Candidate, int]:
+        """With a second part of the kernel if that repays its parameters; and the factorisations it took.
+
+        Structure that is too fine for one length scale passes for noise, or for faults.
+        """
+        finer, base = found.problem.finer, found.optimum
+        if finer is None or base.status is not Status.CONVERGED:
+            return found, 0
+        search = replace(self, problem=finer)
+        trial = search._climb(found.model.shape, fine_start(finer.kernel, base), 1)
+        spent, required = trial.optimum.n_evaluations, base.value
+        penalty = 0.5 * (trial.optimum.x.size - base.x.size) * log(self.problem.y.size)
+        for share, iterations in ((PROMISING, COMPARING), (1.0, self.max_iter)):
+            if trial.optimum.value <= required:
+                return found, spent
+            trial = search._further(trial, iterations, self._hearing(base.n_iter) if share == 1.0 else None)
+            spent += trial.optimum.n_evaluations
+            required = base.value + share * penalty
+        return (continued(found, trial) if trial.optimum.value > required else found), spent
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
@@ -156,7 +195,7 @@ class Search:
     ) -> Candidate:
         optimum = self._loop(shape).climb(start, max_iter=max_iter, tol=self.tol, callback=callback)
         gained = optimum.value - optimum.trace[0] if optimum.trace else 0.0
-        return Candidate(self._model(shape), self.problem.X, optimum, gained)
+        return Candidate(self._model(shape), self.problem, optimum, gained)
 
     def _further(self, candidate: Candidate, max_iter: int, callback: Callback | None = None) -> Candidate:
         """The same climb, continued; what was spent is that of the continuation."""
@@ -167,15 +206,18 @@ class Search:
     def _to_the_top(self, found: Candidate) -> Candidate:
         """The rest of a climb of ``max_iter`` iterations; a callback hears of its beginning first."""
         done, callback = found.optimum.n_iter, self.problem.callback
-        rest = max(self.max_iter - done, 1)
+        if callback is not None:
+            for iteration, value in enumerate(found.optimum.trace[1:], 1):
+                if callback(Step(iteration, value, inf, found.optimum)):
+                    return replace(found, optimum=replace(found.optimum, status=Status.STOPPED))
+        return self._further(found, max(self.max_iter - done, 1), self._hearing(done))
+
+    def _hearing(self, done: int) -> Callback | None:
+        """The callback for a climb that goes on after so many iterations."""
+        callback = self.problem.callback
         if callback is None:
-            return self._further(found, rest)
-        for iteration, value in enumerate(found.optimum.trace[1:], 1):
-            if callback(Step(iteration, value, inf, found.optimum)):
-                return replace(found, optimum=replace(found.optimum, status=Status.STOPPED))
-        return self._further(
-            found, rest, lambda step: callback(replace(step, iteration=done + step.iteration))
-        )
+            return None
+        return lambda step: callback(replace(step, iteration=done + step.iteration))
 
     def _model(self, shape: Shape) -> AdaptiveModel:
         return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))
@@ -192,6 +234,24 @@ class Search:
         return replace(self, problem=few, tol=self.tol * few.y.size / self.problem.y.size)
 
 
+def fine_start(kernel: Kernel, found: Optimum[Trail[Branches]]) -> Start[Branches]:
+    """Half of the noise given to the last part of a kernel: without fine structure that lowers the bound."""
+    extra, fine = found.x[-len(EXTRA_BOX) :].copy(), kernel.theta[found.x.size - len(EXTRA_BOX) :]
+    extra[0] -= log(2.0)
+    at_variance = [name.endswith("variance") for name in kernel.parameter_names[-fine.size :]]
+    theta = np.concatenate([found.x[: -len(EXTRA_BOX)], np.where(at_variance, extra[0], fine)])
+    within = kernel.with_theta(np.clip(theta, *kernel.bounds.T))
+    return Start(within, within_box(extra), found.carry.latent)
+
+
+def continued(found: Candidate, finer: Candidate) -> Candidate:
+    """The second as what the first came to; it began lower."""
+    before, after = found.optimum, finer.optimum
+    higher = tuple(value for value in after.trace if value > before.value)
+    whole = replace(after, n_iter=before.n_iter + after.n_iter, trace=before.trace + higher)
+    return replace(finer, optimum=whole)
+
+
 def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     """Those that differ and may still become the best, which is first; only that one if none still climbs."""
     kept = distinct(rivals)
@@ -202,13 +262,13 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
 def length_scale_prior(kernel: Kernel, X: Inputs) -> ThetaPrior:
     """A length scale of its own for an input is about as long as that input is spread.
 
-    In many dimensions it is longer, as distances are.
+    In many dimensions it is longer, as distances are. Further parts of a kernel are there for something else.
     """
     spread = Spread.of(X).std
     typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
     mean, precision = np.zeros(kernel.theta.size), np.zeros(kernel.theta.size)
     for index, name in enumerate(kernel.parameter_names):
-        single_input = re.search(r"length_scale\[(\d+)\]$", name)
+        single_input = re.search(r"^(?:parts\[0\]\.)?length_scale\[(\d+)\]$", name)
         # A kernel for another number of inputs is refused when it is evaluated.
         if single_input and int(single_input[1]) < typical.size:
             mean[index], precision[index] = typical[int(single_input[1])], LENGTH_SD**-2
