@@ -1,5 +1,6 @@
 """Learned contamination: its bound, gradients and moments against something independent."""
 
+from copy import deepcopy
 from math import exp, log
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
-from sturdygp import RobustGPRegressor, StandardGPRegressor
+from sturdygp import RobustGPRegressor, StandardGPRegressor, load
 from sturdygp.datasets import (
     FocusedOutliers,
     NormalOutliers,
@@ -25,7 +26,9 @@ from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contaminati
 from sturdygp.methods.adaptive.screening import Screening, distinct
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
 from sturdygp.methods.alternating import expected_log_sites
+from sturdygp.methods.base import default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
+from sturdygp.metrics import rmse
 
 SHAPES = [Shape.normal(), Shape.flat(5)]
 IDS = [shape.name for shape in SHAPES]
@@ -223,6 +226,70 @@ def test_fine_structure_is_neither_noise_nor_faults(periods):
     model = RobustGPRegressor().fit(x[:, None], y)
     assert np.count_nonzero((model.outlier_proba_ > 0.5) != faulty) <= 1
     assert np.sqrt(np.mean((model.predict(x[:, None]) - f) ** 2)) < 0.1
+
+
+@pytest.fixture(scope="module")
+def coarse_and_fine():
+    """A smooth surface with a ripple in one input, and a tenth of the readings too high."""
+    rng = np.random.default_rng(1)
+
+    def truth(X):
+        return 2.0 * np.sin(X[:, 0]) * np.cos(X[:, 1]) + X[:, 2] + 0.3 * np.sin(7.0 * X[:, 1])
+
+    X, Z = rng.uniform(-2.0, 2.0, (200, 3)), rng.uniform(-2.0, 2.0, (200, 3))
+    y = truth(X) + 0.05 * rng.normal(size=200)
+    y[rng.choice(200, 20, replace=False)] += rng.uniform(1.0, 5.0, 20)
+    return X, y, Z, truth(Z)
+
+
+@pytest.fixture(scope="module")
+def in_two_parts(coarse_and_fine):
+    X, y, _, _ = coarse_and_fine
+    return RobustGPRegressor().fit(X, y)
+
+
+def test_a_second_part_of_the_kernel_follows_fine_structure(coarse_and_fine, in_two_parts):
+    X, y, Z, f = coarse_and_fine
+    one = RobustGPRegressor(kernel=default_kernel(X)).fit(X, y)
+    assert isinstance(one.kernel_, SquaredExponential)
+    coarse, fine = in_two_parts.kernel_.parts
+    assert coarse.variance > 10.0 * fine.variance
+    assert fine.length_scale[1] < 0.5 < coarse.length_scale[1]
+    errors = [rmse(f, model.predict(Z)) for model in (in_two_parts, one)]
+    assert errors[0] < 0.05 < 0.2 < errors[1]
+    penalty = 0.5 * (in_two_parts.kernel_.theta.size - one.kernel_.theta.size) * log(len(y))
+    assert in_two_parts.bound_ > one.bound_ + penalty
+    assert in_two_parts.contamination_rate_ == pytest.approx(0.1, abs=0.02)
+    assert np.all(np.diff(in_two_parts.trace_) >= -1e-8)
+
+
+def test_a_fit_in_two_parts_goes_on_and_survives_a_file(coarse_and_fine, in_two_parts, tmp_path):
+    X, y, Z, _ = coarse_and_fine
+    mean, std = in_two_parts.predict(Z, return_std=True)
+    in_two_parts.save(tmp_path / "two.sturdygp")
+    np.testing.assert_array_equal(load(tmp_path / "two.sturdygp").predict(Z), mean)
+    warm = deepcopy(in_two_parts).set_params(warm_start=True).fit(X, y)
+    assert warm.n_iter_ < 5
+    assert warm.kernel_.parameter_names == in_two_parts.kernel_.parameter_names
+    np.testing.assert_allclose(warm.predict(Z), mean, atol=1e-2 * std.max())
+
+
+def test_smooth_data_and_kernels_that_were_asked_for_keep_one_part(coarse_and_fine):
+    X, y, _, _ = coarse_and_fine
+    smooth = make_synthetic(80, rate=0.2, seed=1)
+    assert isinstance(RobustGPRegressor().fit(smooth.X, smooth.y[:, 0]).kernel_, SquaredExponential)
+    assert isinstance(RobustGPRegressor(inducing=40).fit(X, y).kernel_, SquaredExponential)
+
+
+def test_the_fine_part_starts_short_within_the_box_of_the_other():
+    X = np.column_stack([np.linspace(0.0, 10.0, 30), np.full(30, 2.0)])
+    kernel = default_kernel(X)
+    both = with_fine_part(kernel, X)
+    assert both.parts[0] is kernel
+    assert both.parts[1].length_scale_bounds == kernel.length_scale_bounds
+    assert both.parts[1].length_scale[0] == pytest.approx(0.3 * X[:, 0].std())
+    # An input that does not vary has no scale; its shortest does no harm.
+    assert both.parts[1].length_scale[1] == kernel.length_scale_bounds[1][0]
 
 
 def test_branches_are_judged_by_the_other_readings_where_propagation_finds_no_fixed_point(monkeypatch):

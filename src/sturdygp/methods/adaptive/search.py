@@ -157,7 +157,8 @@ class Search:
         for share, iterations in ((PROMISING, COMPARING), (1.0, self.max_iter)):
             if trial.optimum.value <= required:
                 return found, spent
-            trial = search._further(trial, iterations, self._hearing(base.n_iter) if share == 1.0 else None)
+            callback = self._hearing(base.n_iter + trial.optimum.n_iter) if share == 1.0 else None
+            trial = search._further(trial, iterations, callback)
             spent += trial.optimum.n_evaluations
             required = base.value + share * penalty
         return (continued(found, trial) if trial.optimum.value > required else found), spent
