@@ -32,7 +32,10 @@ class RobustGPRegressor(FlaggingGPRegressor):
         Levels around which nominal readings are sought; the bound picks among them.
     init_noise_variance : float
         Share of the variance around such a level that is taken for noise at the start.
-    kernel, inducing, optimise_inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose
+    kernel : Kernel or scikit-learn kernel, optional
+        By default a squared exponential with a length scale for each input and, where the bound repays it, a
+        second one for finer structure, which would otherwise pass for noise or for faults.
+    inducing, optimise_inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose
     callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
 
