@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from sturdygp import MixtureGPRegressor, StandardGPRegressor
 from sturdygp.cli.main import main
-from sturdygp.kernels.other import Linear
+from sturdygp.kernels import Linear, SquaredExponential
 from sturdygp.report.html import readings as drawing
 from sturdygp.report.html.page import page
 from sturdygp.report.html.readings import drawn, likeliest, omission, readings_of
@@ -180,6 +180,10 @@ def test_models_in_words(result):
     model = TableModel(plan, StandardGPRegressor(kernel=Linear()).fit(x, y))
     assert "The kernel is Linear(" in kernel_in_words(model, 0)
     assert influences(model, 0) == []
+    two = SquaredExponential((1.0,) * x.shape[1]) + SquaredExponential((0.2,) * x.shape[1], 0.01)
+    model = TableModel(plan, StandardGPRegressor(kernel=two).fit(x, y))
+    assert "Finer structure that varies by about" in kernel_in_words(model, 0)
+    assert len(influences(model, 0)) == x.shape[1]
     with pytest.warns(match="max_iter"):
         hasty = MixtureGPRegressor(max_iter=1).fit(x, y)
     assert "the fit stopped at max_iter" in ending_in_words(hasty, 0)

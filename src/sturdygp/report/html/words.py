@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import Stationary
 from sturdygp.tables.inputs import ClockInput, InputColumn, TimeInput
 from sturdygp.tables.model import TableModel
@@ -37,21 +38,35 @@ def of_output(estimator: BaseGPRegressor, name: str, index: int) -> Any:
 def kernel_in_words(model: TableModel, index: int) -> str:
     """What the prior says about the function."""
     kernel, mean = (of_output(model.estimator, name, index) for name in ("kernel_", "mean_"))
-    if not isinstance(kernel, Stationary):
+    parts = stationary_parts(kernel)
+    if not parts:
         return f"The kernel is {kernel!r}, for inputs of unit spread."
+    first, *others = parts
+    finer = [f" Finer structure that varies by about {sqrt(part.variance):.3g} is added." for part in others]
     return (
-        f"The expected value is a smooth function of the inputs ({spaced(type(kernel).__name__)} kernel). It "
-        f"varies by about {sqrt(kernel.variance):.3g} around {mean:.4g}. A length scale is how far an input "
-        "must change until the function is another one: the shorter, the stronger its influence."
+        f"The expected value is a smooth function of the inputs ({spaced(type(first).__name__)} kernel). It "
+        f"varies by about {sqrt(first.variance):.3g} around {mean:.4g}.{''.join(finer)} A length scale is "
+        "how far an input must change until the function is another one: the shorter, the stronger its "
+        "influence."
     )
 
 
+def stationary_parts(kernel: Kernel) -> tuple[Stationary, ...]:
+    """The kernel, or what it is the sum of; nothing if that has no length scales."""
+    parts = kernel.parts if isinstance(kernel, Sum) else (kernel,)
+    stationary = tuple(part for part in parts if isinstance(part, Stationary))
+    return stationary if len(stationary) == len(parts) else ()
+
+
 def influences(model: TableModel, index: int) -> list[Influence]:
-    """Every feature with its length scale in its own units, the strongest influence first."""
-    kernel, plan = of_output(model.estimator, "kernel_", index), model.plan
-    if not isinstance(kernel, Stationary):
+    """Every feature with its length scale in its own units, the strongest influence first.
+
+    Of a kernel in several parts, those of the first.
+    """
+    parts, plan = stationary_parts(of_output(model.estimator, "kernel_", index)), model.plan
+    if not parts:
         return []
-    lengths = np.broadcast_to(np.asarray(kernel.length_scale, dtype=np.float64), len(plan.features))
+    lengths = np.broadcast_to(np.asarray(parts[0].length_scale, dtype=np.float64), len(plan.features))
     rows = zip(lengths, plan.features, plan.scales, units(plan), strict=True)
     return [
         Influence(feature, f"{length * scale:.3g}{name}", strength(float(length)))
