@@ -258,7 +258,7 @@ def test_a_second_part_of_the_kernel_follows_fine_structure(coarse_and_fine, in_
     errors = [rmse(f, model.predict(Z)) for model in (in_two_parts, one)]
     assert errors[0] < 0.05
     assert errors[1] > 0.2
-    penalty = 0.5 * (in_two_parts.kernel_.theta.size - one.kernel_.theta.size) * log(len(y))
+    penalty = (in_two_parts.kernel_.theta.size - one.kernel_.theta.size) * log(len(y))
     assert in_two_parts.bound_ > one.bound_ + penalty
     assert in_two_parts.contamination_rate_ == pytest.approx(0.1, abs=0.02)
     assert np.all(np.diff(in_two_parts.trace_) >= -1e-8)

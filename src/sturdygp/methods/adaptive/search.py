@@ -47,9 +47,10 @@ EVIDENCE, TOGETHER = 0.3, 4.0
 ROUGH = 0.5
 # The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
 HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
-# A second part of the kernel must repay its parameters, each half a log of the number of readings (as in the
-# Bayesian information criterion), and this share of that after a few iterations.
-PROMISING = 0.25
+# A second part of the kernel must raise the bound by a log of the number of readings for each parameter it has,
+# twice what the Bayesian information criterion asks, as it can describe noise; by a share of that after a few
+# iterations; and after one, it must not lower it by more than so much for each reading.
+PROMISING, DOUBT = 0.125, 0.003
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
 # A length scale is about this many standard deviations of a single input, give or take a factor e.
@@ -133,12 +134,12 @@ class Search:
 
     def _resumed(self, state: Resume) -> Candidate:
         """An earlier climb, continued in its shape, which shows in its branches, and with its kernel."""
-        branches = len(state.latent.get("responsibility", ()))
-        shape = next((each for each in SHAPES if each.centres.size + 1 == branches), SHAPES[0])
-        like = TRUSTING.supposition(self._model(shape), self.noise_share).latent
         finer = self.problem.finer
         if finer is not None and state.x.size == finer.kernel.theta.size + len(EXTRA_BOX):
             return replace(self, problem=finer)._resumed(state)
+        branches = len(state.latent.get("responsibility", ()))
+        shape = next((each for each in SHAPES if each.centres.size + 1 == branches), SHAPES[0])
+        like = TRUSTING.supposition(self._model(shape), self.noise_share).latent
         start = start_at(state, self.problem.kernel, len(EXTRA_BOX), like)
         return self._climb(shape, start, self.max_iter, self.problem.callback)
 
@@ -152,8 +153,8 @@ class Search:
             return found, 0
         search = replace(self, problem=finer)
         trial = search._climb(found.model.shape, fine_start(finer.kernel, base), 1)
-        spent, required = trial.optimum.n_evaluations, base.value
-        penalty = 0.5 * (trial.optimum.x.size - base.x.size) * log(self.problem.y.size)
+        n, spent = self.problem.y.size, trial.optimum.n_evaluations
+        required, penalty = base.value - DOUBT * n, (trial.optimum.x.size - base.x.size) * log(n)
         for share, iterations in ((PROMISING, COMPARING), (1.0, self.max_iter)):
             if trial.optimum.value <= required:
                 return found, spent
