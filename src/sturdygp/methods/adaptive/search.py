@@ -47,9 +47,10 @@ EVIDENCE, TOGETHER = 0.3, 4.0
 ROUGH = 0.5
 # The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
 HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
-# A second part of the kernel must raise the bound by a log of the number of readings for each parameter it has,
-# twice what the Bayesian information criterion asks, as it can describe noise; by a share of that after a few
-# iterations; and after one, it must not lower it by more than so much for each reading.
+# A second part of the kernel must raise the bound by a log of the number of readings for each of its
+# parameters, twice what the Bayesian information criterion asks, as it can describe noise. After a few
+# iterations it must have raised it by a share of that, and after one, not lowered it by more than so much for
+# each reading.
 PROMISING, DOUBT = 0.125, 0.003
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
