@@ -38,6 +38,9 @@ class Constants:
     jitter: float = 1e-6
 
 
+PAPER = Constants()
+
+
 @dataclass
 class State:
     """The variational factors and parameters, with the number of factorisations of K spent so far."""
@@ -172,7 +175,7 @@ def iterate(
     X: Array,
     y: Array,
     n_iter: int,
-    constants: Constants = Constants(),  # noqa: B008
+    constants: Constants = PAPER,
     lower: Array | None = None,
     upper: Array | None = None,
     tol: float = 1e-5,
