@@ -101,13 +101,14 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The climbs of one problem."""
+    """The climbs of one problem; the last ``fine`` parameters of its kernel are those of a second part."""
 
     problem: Problem
     prior: ContaminationPrior
     noise_share: float
     tol: float
     max_iter: int
+    fine: int = 0
 
     def best(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate, climbed to the top, and the factorisations it took to find it.
@@ -137,7 +138,7 @@ class Search:
         """An earlier climb, continued in its shape, which shows in its branches, and with its kernel."""
         finer = self.problem.finer
         if finer is not None and state.x.size == finer.kernel.theta.size + len(EXTRA_BOX):
-            return replace(self, problem=finer)._resumed(state)
+            return self._with_fine_part(finer)._resumed(state)
         branches = len(state.latent.get("responsibility", ()))
         shape = next((each for each in SHAPES if each.centres.size + 1 == branches), SHAPES[0])
         like = TRUSTING.supposition(self._model(shape), self.noise_share).latent
@@ -152,7 +153,7 @@ class Search:
         finer, base = found.problem.finer, found.optimum
         if finer is None or base.status is not Status.CONVERGED:
             return found, 0
-        search = replace(self, problem=finer)
+        search = self._with_fine_part(finer)
         trial = search._climb(found.model.shape, fine_start(finer.kernel, base), 1)
         n, spent = self.problem.y.size, trial.optimum.n_evaluations
         required, penalty = base.value - DOUBT * n, (trial.optimum.x.size - base.x.size) * log(n)
@@ -164,6 +165,10 @@ class Search:
             spent += trial.optimum.n_evaluations
             required = base.value + share * penalty
         return (continued(found, trial) if trial.optimum.value > required else found), spent
+
+    def _with_fine_part(self, finer: Problem) -> Search:
+        """The same search with a kernel that has another part."""
+        return replace(self, problem=finer, fine=finer.kernel.theta.size - self.problem.kernel.theta.size)
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
@@ -226,7 +231,7 @@ class Search:
         return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))
 
     def _loop(self, shape: Shape) -> Alternation[Branches]:
-        regular = length_scale_prior(self.problem.kernel, self.problem.X)
+        regular = length_scale_prior(self.problem.kernel, self.problem.X, self.fine)
         return Alternation(self._model(shape), self.problem, EXTRA_BOX, regular)
 
     def _sampled(self) -> Search:
@@ -262,16 +267,16 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     return kept if any(c.climbing for c in kept) else kept[:1]
 
 
-def length_scale_prior(kernel: Kernel, X: Inputs) -> ThetaPrior:
+def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:
     """A length scale of its own for an input is about as long as that input is spread.
 
-    In many dimensions it is longer, as distances are. Further parts of a kernel are there for something else.
+    In many dimensions it is longer, as distances are. The last ``fine`` parameters serve something else.
     """
     spread = Spread.of(X).std
     typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
     mean, precision = np.zeros(kernel.theta.size), np.zeros(kernel.theta.size)
-    for index, name in enumerate(kernel.parameter_names):
-        single_input = re.search(r"^(?:parts\[0\]\.)?length_scale\[(\d+)\]$", name)
+    for index, name in enumerate(kernel.parameter_names[: kernel.theta.size - fine]):
+        single_input = re.search(r"length_scale\[(\d+)\]$", name)
         # A kernel for another number of inputs is refused when it is evaluated.
         if single_input and int(single_input[1]) < typical.size:
             mean[index], precision[index] = typical[int(single_input[1])], LENGTH_SD**-2
