@@ -25,22 +25,28 @@ _address_of = ctypes.pythonapi.PyCapsule_GetPointer
 _address_of.restype, _address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
-def _routine(module: ModuleType, name: str) -> tuple[Callable[..., None], type[Any]]:
-    """A routine whose arguments are all pointers, and the type of its integers."""
+def _routine(
+    module: ModuleType, name: str, *, aside: bool = True
+) -> tuple[Callable[..., None], type[Any]]:
+    """A routine whose arguments are all pointers, and the type of its integers.
+
+    ``aside`` lets go of the lock meanwhile. To get it back may take longer than a short routine.
+    """
     capsule = module.__pyx_capi__[name]
     signature = _signature_of(capsule)
-    arguments = signature.count(b"*")
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(_address_of(capsule, signature))
+    prototype = ctypes.CFUNCTYPE if aside else ctypes.PYFUNCTYPE
+    function = prototype(None, *[ctypes.c_void_p] * signature.count(b"*"))(_address_of(capsule, signature))
     return function, ctypes.c_int if b" int *" in signature else ctypes.c_int64
 
 
 _dpotrf, _Integer = _routine(cython_lapack, "dpotrf")
-_dtrtri, _ = _routine(cython_lapack, "dtrtri")
+_short_dtrtri, _ = _routine(cython_lapack, "dtrtri", aside=False)
 _dlauum, _ = _routine(cython_lapack, "dlauum")
 _dlaset, _ = _routine(cython_lapack, "dlaset")
 _dtrsm, _ = _routine(cython_blas, "dtrsm")
 _dtrsv, _ = _routine(cython_blas, "dtrsv")
 _dtrmm, _ = _routine(cython_blas, "dtrmm")
+_short_dtrmm, _ = _routine(cython_blas, "dtrmm", aside=False)
 _dger, _ = _routine(cython_blas, "dger")
 _dsyrk, _ = _routine(cython_blas, "dsyrk")
 _dgemm, _ = _routine(cython_blas, "dgemm")
@@ -89,15 +95,16 @@ def _invert_triangle(start: int, order: int, stride: int) -> int:
     step = _ref(_Integer(stride))
     if order <= WHOLE:
         info = _Integer(0)
-        _dtrtri(b"L", b"N", _ref(_Integer(order)), start, step, _ref(info))
+        _short_dtrtri(b"L", b"N", _ref(_Integer(order)), start, step, _ref(info))
         return int(info.value)
     half = order // 2 // STRIPE * STRIPE
     rest, below = order - half, start + half * DOUBLE
     corner = below + half * stride * DOUBLE
     failed = _invert_triangle(start, half, stride) or _invert_triangle(corner, rest, stride)
     shape = _ref(_Integer(rest)), _ref(_Integer(half))
-    _dtrmm(b"R", b"L", b"N", b"N", *shape, _ref(_MINUS), start, step, below, step)
-    _dtrmm(b"L", b"L", b"N", b"N", *shape, _ref(_ONE), corner, step, below, step)
+    multiply = _short_dtrmm if order < SMALL else _dtrmm
+    multiply(b"R", b"L", b"N", b"N", *shape, _ref(_MINUS), start, step, below, step)
+    multiply(b"L", b"L", b"N", b"N", *shape, _ref(_ONE), corner, step, below, step)
     return failed
 
 

@@ -12,7 +12,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.linalg import diagonal
 
 # Rows of a kernel matrix worked on at a time: a block and its product stay in the cache.
-BLOCK_ENTRIES = 1 << 16
+BLOCK_ENTRIES = 1 << 17
 # Squared norm beyond which |u|^2 + |v|^2 - 2 u'v loses more than about 1e-10 of a distance.
 FAR = 1e5
 
