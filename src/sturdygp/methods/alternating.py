@@ -59,18 +59,22 @@ class LatentModel(Protocol[L]):
 
 @dataclass(frozen=True, eq=False)
 class ThetaPrior:
-    """Independent normal densities of the kernel's logarithmic parameters; precision zero says nothing."""
+    """Independent Cauchy densities of the kernel's logarithmic parameters; an infinite width says nothing.
 
-    mean: FloatArray
-    precision: FloatArray
+    They lead where the data say little. Where the data say otherwise, tails as long as these hardly pull.
+    """
+
+    centre: FloatArray
+    width: FloatArray
 
     def log_density(self, theta: FloatArray) -> float:
         """Up to a constant."""
-        return -0.5 * float(self.precision @ (theta - self.mean) ** 2)
+        return -float(np.log1p(((theta - self.centre) / self.width) ** 2).sum())
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Derivative of the log density."""
-        return self.precision * (self.mean - theta)
+        distance = (theta - self.centre) / self.width
+        return np.asarray(-2.0 * distance / (1.0 + distance**2) / self.width)
 
 
 @dataclass(frozen=True, eq=False)

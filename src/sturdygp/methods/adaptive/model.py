@@ -73,7 +73,7 @@ class ContaminationPrior:
     noise_scale: float = 0.01
     noise_dof: float = 3.0
     ratio: float = 8.0
-    nominal: float = 1.0
+    nominal: float = 0.5
     offset: float = 2.0
 
     def __post_init__(self) -> None:

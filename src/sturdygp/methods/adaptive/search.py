@@ -54,8 +54,9 @@ HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
 PROMISING, DOUBT = 0.125, 0.003
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
-# A length scale is about this many standard deviations of a single input, give or take a factor e.
-TYPICAL_LENGTH, LENGTH_SD = 1.2, 0.7
+# A length scale is about this many standard deviations of a single input, and how widely its logarithm is
+# spread around that; both times the root of the number of inputs, which differ the more in what they matter.
+TYPICAL_LENGTH, LENGTH_WIDTH = 1.2, 1.0 / 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,10 +275,10 @@ def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:
     """
     spread = Spread.of(X).std
     typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
-    mean, precision = np.zeros(kernel.theta.size), np.zeros(kernel.theta.size)
+    centre, width = np.zeros(kernel.theta.size), np.full(kernel.theta.size, inf)
     for index, name in enumerate(kernel.parameter_names[: kernel.theta.size - fine]):
         single_input = re.search(r"length_scale\[(\d+)\]$", name)
         # A kernel for another number of inputs is refused when it is evaluated.
         if single_input and int(single_input[1]) < typical.size:
-            mean[index], precision[index] = typical[int(single_input[1])], LENGTH_SD**-2
-    return ThetaPrior(mean, precision)
+            centre[index], width[index] = typical[int(single_input[1])], LENGTH_WIDTH * sqrt(typical.size)
+    return ThetaPrior(centre, width)
