@@ -6,7 +6,8 @@ from math import exp, log
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import cauchy, multivariate_normal, norm
+from sklearn.gaussian_process import kernels as sk
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor, load
 from sturdygp.datasets import (
@@ -19,13 +20,14 @@ from sturdygp.datasets import (
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
-from sturdygp.kernels import SquaredExponential
+from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Screening, distinct
+from sturdygp.methods.adaptive.search import length_scale_prior
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
-from sturdygp.methods.alternating import expected_log_sites
+from sturdygp.methods.alternating import ThetaPrior, expected_log_sites
 from sturdygp.methods.base import default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
 from sturdygp.metrics import rmse
@@ -291,6 +293,41 @@ def test_the_fine_part_starts_short_within_the_box_of_the_other():
     assert both.parts[1].length_scale[0] == pytest.approx(0.3 * X[:, 0].std())
     # An input that does not vary has no scale; its shortest does no harm.
     assert both.parts[1].length_scale[1] == kernel.length_scale_bounds[1][0]
+
+
+def test_the_prior_of_parameters_is_a_cauchy_density_with_its_derivative():
+    prior = ThetaPrior(np.array([0.3, 0.0, -1.0]), np.array([0.5, np.inf, 2.0]))
+    theta = np.array([1.1, 7.0, -3.0])
+    mode = np.array([0.3, 7.0, -1.0])
+    expected = [
+        cauchy.logpdf(x, c, w) - cauchy.logpdf(c, c, w) for x, c, w in ((1.1, 0.3, 0.5), (-3.0, -1.0, 2.0))
+    ]
+    assert prior.log_density(theta) - prior.log_density(mode) == pytest.approx(sum(expected))
+    h = 1e-6
+    differences = [
+        (prior.log_density(theta + step) - prior.log_density(theta - step)) / (2 * h)
+        for step in h * np.eye(3)
+    ]
+    np.testing.assert_allclose(prior.gradient(theta), differences, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "with_prior"),
+    [
+        (SquaredExponential((1.0, 1.0)), 2),
+        (SquaredExponential(1.0), 0),
+        (Constant() * Matern32((1.0, 1.0)), 2),
+        (as_kernel(sk.ConstantKernel() * sk.RBF((1.0, 1.0))), 2),
+    ],
+)
+def test_length_scales_of_single_inputs_have_a_prior_in_every_kernel(kernel, with_prior):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    assert np.isfinite(length_scale_prior(kernel, X).width).sum() == with_prior
+    # A further part of the kernel has none.
+    both = kernel + SquaredExponential((0.1, 0.1))
+    prior = length_scale_prior(both, X, fine=3)
+    assert np.isfinite(prior.width).sum() == with_prior
+    assert np.isinf(prior.width[-3:]).all()
 
 
 def test_branches_are_judged_by_the_other_readings_where_propagation_finds_no_fixed_point(monkeypatch):

@@ -25,9 +25,7 @@ _address_of = ctypes.pythonapi.PyCapsule_GetPointer
 _address_of.restype, _address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
-def _routine(
-    module: ModuleType, name: str, *, aside: bool = True
-) -> tuple[Callable[..., None], type[Any]]:
+def _routine(module: ModuleType, name: str, *, aside: bool = True) -> tuple[Callable[..., None], type[Any]]:
     """A routine whose arguments are all pointers, and the type of its integers.
 
     ``aside`` lets go of the lock meanwhile. To get it back may take longer than a short routine.
