@@ -42,7 +42,7 @@ KEPT, COMPARING, ORDINARY = 3, 6, 12
 TRUST = 2.0
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
 # many nats; that they lie together is a surprise of this many standard deviations if faults are independent.
-EVIDENCE, TOGETHER = 0.3, 4.0
+EVIDENCE, TOGETHER = 1.0, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
 ROUGH = 0.5
 # The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
