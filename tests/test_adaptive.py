@@ -392,6 +392,13 @@ def test_noise_that_is_not_the_same_everywhere_is_not_contamination(seed):
     assert RobustGPRegressor().fit(x, y).contamination_rate_ < 0.03
 
 
+def test_most_readings_may_be_faulty_even_where_these_happen_to_lie_together():
+    data = make_synthetic(100, rate=0.6, outliers=UniformOutliers(-5.0, 15.0), seed=1001)
+    model = RobustGPRegressor().fit(data.X, data.y[:, 1])
+    assert clustering(model.kernel_(data.X), model.outlier_proba_) > 4.0
+    assert rmse(data.f_test[:, 1], model.predict(data.X_test)) < 0.5
+
+
 def test_many_readings_are_screened_by_a_sample_in_any_order():
     data = make_synthetic(450, rate=0.3, seed=1)
     order = np.random.default_rng(0).permutation(450)

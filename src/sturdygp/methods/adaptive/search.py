@@ -41,7 +41,8 @@ KEPT, COMPARING, ORDINARY = 3, 6, 12
 # Nats by which contamination must beat the reading that there is none: clean data are common.
 TRUST = 2.0
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
-# many nats; that they lie together is a surprise of this many standard deviations if faults are independent.
+# many nats, times the square of the nominal share: noise that is larger in places is larger in few of them.
+# That they lie together is a surprise of this many standard deviations if faults are independent.
 EVIDENCE, TOGETHER = 1.0, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
 ROUGH = 0.5
@@ -71,10 +72,11 @@ class Candidate:
     @cached_property
     def value(self) -> float:
         """The bound, more if the data are read as clean, less if faults lie together."""
-        faults = float((1.0 - self.nominal).sum())
+        share = float(self.nominal.mean())
+        faults = (1.0 - share) * self.nominal.size
         if faults < 1.0:
             return self.optimum.value + TRUST
-        return self.optimum.value - (EVIDENCE * faults if self.clustered else 0.0)
+        return self.optimum.value - (EVIDENCE * faults * share**2 if self.clustered else 0.0)
 
     @property
     def clustered(self) -> bool:
