@@ -41,7 +41,7 @@ KEPT, COMPARING, ORDINARY = 3, 6, 12
 # Nats by which contamination must beat the reading that there is none: clean data are common.
 TRUST = 2.0
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
-# many nats, times the square of the nominal share: noise that is larger in places is larger in few of them.
+# many nats, times the nominal share: noise that is larger in places is larger in few of them.
 # That they lie together is a surprise of this many standard deviations if faults are independent.
 EVIDENCE, TOGETHER = 1.0, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
@@ -76,7 +76,7 @@ class Candidate:
         faults = (1.0 - share) * self.nominal.size
         if faults < 1.0:
             return self.optimum.value + TRUST
-        return self.optimum.value - (EVIDENCE * faults * share**2 if self.clustered else 0.0)
+        return self.optimum.value - (EVIDENCE * faults * share if self.clustered else 0.0)
 
     @property
     def clustered(self) -> bool:
