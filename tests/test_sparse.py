@@ -201,11 +201,12 @@ def test_estimators_are_exact_when_all_inputs_are_inducing(estimator):
     exact = clone(estimator).fit(data.X, data.y[:, 0])
     sparse = clone(estimator).set_params(inducing=data.X).fit(data.X, data.y[:, 0])
     assert sparse.bound_ == pytest.approx(exact.bound_, abs=1e-5)
+    mean, std = sparse.predict(data.X_test, return_std=True)
+    exact_mean, exact_std = exact.predict(data.X_test, return_std=True)
     # Both stop where the gradient of the bound is within tol of zero, not at the same point.
-    for ours, theirs in zip(
-        sparse.predict(data.X_test, return_std=True), exact.predict(data.X_test, return_std=True), strict=True
-    ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    np.testing.assert_allclose(mean, exact_mean, atol=1e-3)
+    # What the flagship allows for its kernel's parameters goes by the curvature that was learned on the way.
+    np.testing.assert_allclose(std, exact_std, rtol=0.01, atol=1e-3)
     assert sparse.sample_y(data.X_test, 3).shape == (20, 3)
 
 

@@ -47,9 +47,10 @@ _dtrmm, _ = _routine(cython_blas, "dtrmm")
 _short_dtrmm, _ = _routine(cython_blas, "dtrmm", aside=False)
 _dger, _ = _routine(cython_blas, "dger")
 _dsyrk, _ = _routine(cython_blas, "dsyrk")
+_dsymv, _ = _routine(cython_blas, "dsymv")
 _dgemm, _ = _routine(cython_blas, "dgemm")
-# Matrices of a lower order are left to SciPy's wrappers.
-SMALL = 250
+# Matrices of a lower order are left to SciPy's wrappers; those that meet a vector, below the second.
+SMALL, SMALL_FOR_VECTORS = 250, 250
 # Triangles of a higher order are inverted by halves, and the length of the first is a multiple of STRIPE.
 WHOLE, STRIPE = 64, 8
 DOUBLE = 8
@@ -133,11 +134,23 @@ def solve_vector(lower: FloatArray, b: FloatArray, *, transpose: bool) -> None:
     """``L^-1 b`` for a vector, with the factor as it is or transposed."""
     if b.shape != (_square(lower),) or not _is_plain(b):
         raise ValueError(f"a factor of {lower.shape} does not fit a vector of {b.dtype} {b.shape}")
-    if len(lower) < SMALL:
+    if len(lower) < SMALL_FOR_VECTORS:
         blas.dtrsv(lower, b, lower=1, trans=int(transpose), overwrite_x=1)
         return
     n = _ref(_Integer(len(lower)))
     _dtrsv(b"L", b"T" if transpose else b"N", b"N", n, _address(lower), n, _address(b), _ref(_STEP))
+
+
+def symmetric_product(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``a b`` for a symmetric matrix, of which half is read, and a vector."""
+    if b.shape != (_square(a),) or not _is_plain(b):
+        raise ValueError(f"a vector of {b.dtype} {b.shape} does not fit a matrix of {a.shape}")
+    if len(a) < SMALL_FOR_VECTORS:
+        return np.asarray(blas.dsymv(1.0, a, b, lower=1))
+    c, n = np.empty_like(b), _ref(_Integer(len(a)))
+    one, zero, step = _ref(_ONE), _ref(_ZERO), _ref(_STEP)
+    _dsymv(b"L", n, one, _address(a), n, _address(b), step, zero, _address(c), step)
+    return c
 
 
 def add_outer(factor: float, b: FloatArray, a: FloatArray) -> None:

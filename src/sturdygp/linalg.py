@@ -50,7 +50,12 @@ class Cholesky:
 
     def solve(self, b: FloatArray) -> FloatArray:
         """``(L L')^-1 b``."""
-        return self.other_half_solve(self.half_solve(b))
+        if b.ndim > 1:
+            return self.other_half_solve(self.half_solve(b))
+        solved = b.copy()
+        for transpose in (False, True):
+            solve_vector(self.lower, solved, transpose=transpose)
+        return solved
 
     def inverse_triangle(self) -> FloatArray:
         """Lower triangle of the inverse, zeros above it: half the work, and half the memory traffic."""
@@ -262,20 +267,23 @@ def pivoted_cholesky(
 
 
 def conjugate_gradients(
-    apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator, steps: int
+    apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator, steps: int, enough: float = 0.0
 ) -> FloatArray:
     """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``.
 
-    Both operators return new arrays.
+    They end early where the squared error, in the norm of the preconditioner's matrix, is small enough. Both
+    operators return new arrays.
     """
     # Vectors are short and steps many: BLAS, which adds in place, costs less than NumPy's operators.
     x, residual = x.copy(), b - apply(x)
     direction = precondition(residual)
     decrease = ddot(residual, direction)
     for _ in range(steps):
+        if not decrease > enough:
+            break
         image = apply(direction)
         curvature = ddot(direction, image)
-        if not decrease > 0.0 or not curvature > 0.0:
+        if not curvature > 0.0:
             break
         length = decrease / curvature
         x = daxpy(direction, x, a=length)

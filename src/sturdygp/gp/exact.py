@@ -16,16 +16,17 @@ from sturdygp.gp.posterior import (
     Marginals,
     Posterior,
     Prior,
-    anticipation_steps,
     check_inputs,
     check_test_inputs,
     chunks,
+    solve_nearly,
 )
 from sturdygp.gp.reduction import Reduction, worthwhile
 from sturdygp.gp.rows import Inputs
 from sturdygp.gp.sites import TINY, Sites
 from sturdygp.kernels.base import Kernel, Linearised
-from sturdygp.linalg import SiteFactor, conjugate_gradients, factorise_sites
+from sturdygp.lapack import symmetric_product
+from sturdygp.linalg import SiteFactor, factorise_sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,16 +193,15 @@ class ExactPrior(Prior):
         """Conjugate gradients for ``alpha``, with the factor and the mean of the posterior that is near."""
         if not isinstance(near, ExactPosterior):
             raise TypeError(f"an exact process is anticipated from an exact posterior, got {type(near)}")
-        K, root = self.linearised.value, np.sqrt(sites.precision)
+        # Symmetric: the transpose of a C-ordered matrix is the same matrix in Fortran's order.
+        K, root = np.asfortranarray(self.linearised.value.T), np.sqrt(sites.precision)
         x = (near.alpha if guess is None else guess) / np.maximum(root, TINY)
 
         def apply(v: FloatArray) -> FloatArray:
-            return v + root * (K @ (root * v))
+            return v + root * symmetric_product(K, root * v)
 
-        b, steps = root * (sites.target - near.mean), anticipation_steps(len(root))
-        x = conjugate_gradients(apply, b, x, near.factor.chol.solve, steps)
-        alpha = root * x
-        return Anticipated(near.mean + K @ alpha, alpha)
+        alpha = root * solve_nearly(apply, root * (sites.target - near.mean), x, near.factor.chol.solve)
+        return Anticipated(near.mean + symmetric_product(K, alpha), alpha)
 
 
 def condition(kernel: Kernel, X: FloatArray, sites: Sites, mean: float | None = None) -> ExactPosterior:

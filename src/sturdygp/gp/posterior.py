@@ -13,14 +13,13 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.rows import Block, Inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import jittered_cholesky
+from sturdygp.linalg import Operator, conjugate_gradients, jittered_cholesky
 
 # Entries of the cross-covariance held at a time while predicting (8 MB).
 CHUNK_ENTRIES = 1 << 20
-# Steps of conjugate gradients when a posterior mean is anticipated: at least, at most, and readings for each.
-# Too few leave errors in the gradient, which mislead the curvature that is learned from it; but where a
-# factorisation is cheap they are not worth more than that.
-LEAST_STEPS, MOST_STEPS, ROWS_FOR_A_STEP = 3, 8, 100
+# When a posterior mean is anticipated: steps of conjugate gradients at most, and the error that may be left,
+# in nats. What is left of it is in the gradient, and misleads the curvature that is learned from that.
+STEPS, SMALL_ERROR = 12, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +154,9 @@ class Anticipated:
     guess: FloatArray
 
 
-def anticipation_steps(rows: int) -> int:
-    """Steps of conjugate gradients that are worth their while for so many readings."""
-    return min(max(rows // ROWS_FOR_A_STEP, LEAST_STEPS), MOST_STEPS)
+def solve_nearly(apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator) -> FloatArray:
+    """The solution of ``apply(x) = b``, as near as an anticipation must be, from where it is near already."""
+    return conjugate_gradients(apply, b, x, precondition, STEPS, SMALL_ERROR)
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:

@@ -37,16 +37,15 @@ from sturdygp.gp.posterior import (
     Marginals,
     Posterior,
     Prior,
-    anticipation_steps,
     check_inputs,
     check_test_inputs,
     chunks,
+    solve_nearly,
 )
 from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.sparse_scores import ByFeatures, ScoreSums, score_by_features, score_sums
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import conjugate_gradients
 
 T = TypeVar("T")
 
@@ -115,12 +114,11 @@ class SparsePrior(Prior):
         def gathered(values: FloatArray) -> FloatArray:
             return self.gather(lambda chunk, part: chunk.phi @ part, total, sites.precision * values)
 
-        weights = conjugate_gradients(
+        weights = solve_nearly(
             lambda v: v + gathered(self._weighted_features(v)),
             gathered(sites.target - near.mean),
             near.solution.weights if guess is None else guess,
             near.solution.factor.solve,
-            anticipation_steps(len(sites)),
         )
         return Anticipated(near.mean + self._weighted_features(weights), weights)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -66,6 +67,8 @@ class LeafKernel(Kernel):
     def with_theta(self, theta: FloatArray) -> Self:
         """The same kernel with other parameters."""
         values, position = np.exp(check_theta(theta, self)).tolist(), 0
+        if not all(0.0 < value < inf for value in values):
+            raise ValueError(f"theta must be logarithms of positive, finite numbers, got {theta!r}")
         changes: dict[str, float | tuple[float, ...]] = {}
         for name in self._free:
             old = getattr(self, name)
@@ -73,7 +76,10 @@ class LeafKernel(Kernel):
             part = values[position : position + size]
             changes[name] = tuple(part) if isinstance(old, tuple) else part[0]
             position += size
-        return replace(self, **changes)  # type: ignore[type-var]  # every leaf is a dataclass
+        # As many as there are evaluations: what was checked once is not checked again.
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **changes)
+        return other
 
     def scaled(self, factor: float) -> Self:
         """The same kernel times a positive number: the function in other units."""

@@ -6,7 +6,7 @@ The labels ``eq:...`` are those of the paper; ``docs/notation.md`` maps its symb
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, lgamma, log
 
 import numpy as np
 from scipy.special import expit, gammaln, logsumexp, xlogy
@@ -97,7 +97,7 @@ def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipli
     # Log masses of the two branches of the prior (eq:latent_precision_prior) once R is known; the slab's
     # constant is that of the Gamma density (eq:gamma_definitions).
     spike = log(prior.nominal_proba) - half
-    constant = log(1.0 - prior.nominal_proba) + float(gammaln(a_tilde) - gammaln(a)) + a * log(rate)
+    constant = log(1.0 - prior.nominal_proba) + lgamma(a_tilde) - lgamma(a) + a * log(rate)
     slab = constant - a_tilde * np.log(b_tilde)
     omega = expit(spike - slab)  # eq:omega_closed_form
     w = omega + (1.0 - omega) * a_tilde / b_tilde  # eq:wij_final
