@@ -23,6 +23,7 @@ from benchmarks import accuracy
 from sturdygp import OracleGPRegressor, RobustGPRegressor, metrics
 from sturdygp.datasets import Outliers, UniformOutliers
 from sturdygp.estimators.outputs import OutputData
+from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.method import concluded
 from sturdygp.methods.adaptive.model import (
     EXTRA_BOX,
@@ -32,7 +33,7 @@ from sturdygp.methods.adaptive.model import (
     ContaminationPrior,
     Shape,
 )
-from sturdygp.methods.adaptive.search import SHAPES, length_scale_prior
+from sturdygp.methods.adaptive.search import SHAPES
 from sturdygp.methods.adaptive.starts import responsibilities
 from sturdygp.methods.alternating import Alternation, Start
 from sturdygp.methods.base import LONGER, Fit, Problem, lengthened
@@ -73,7 +74,7 @@ class Informed:
         given = (problem.y, c.shape, ContaminationPrior().against(n))
         model = FixedShare(*given, self.share) if self.told else AdaptiveModel(*given)
         box = np.column_stack([c.extra, c.extra]) if self.told else EXTRA_BOX
-        loop = Alternation(model, problem, box, length_scale_prior(problem.kernel, problem.X))
+        loop = Alternation(model, problem, box, FunctionPrior.of(problem, ContaminationPrior().signal))
         nominal = np.where(self.faulty, 1.0 - SURE, SURE)
         branches = responsibilities(c, problem.y - np.median(problem.y[~self.faulty]), nominal)
         latent = Branches(branches, np.array(self.share))

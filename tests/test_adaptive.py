@@ -22,13 +22,13 @@ from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
 from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Screening, distinct
-from sturdygp.methods.adaptive.search import length_scale_prior
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
-from sturdygp.methods.alternating import ThetaPrior, expected_log_sites
-from sturdygp.methods.base import default_kernel, with_fine_part
+from sturdygp.methods.alternating import expected_log_sites
+from sturdygp.methods.base import Problem, default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
 from sturdygp.metrics import rmse
 
@@ -127,11 +127,13 @@ def test_contamination_survives_its_coordinates():
 def test_closed_forms_are_where_the_gradient_vanishes(model, marginals):
     latent, extra = branches(model, np.random.default_rng(5)), EXTRA
     values = []
+    burden = 3.0
     for _ in range(30):
-        values.append(bound(model, extra, latent, marginals))
-        extra = model.best_extra(extra, latent, marginals)
+        values.append(bound(model, extra, latent, marginals) - 0.5 * burden * exp(extra[0]))
+        extra = model.best_extra(extra, latent, marginals, burden)
     assert np.all(np.diff(values) > -1e-10)
-    np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), 0.0, atol=1e-6)
+    by_burden = np.array([0.5 * burden * exp(extra[0]), 0.0, 0.0])
+    np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), by_burden, atol=1e-6)
 
 
 def test_rough_process_with_all_features_is_the_process():
@@ -159,7 +161,7 @@ def test_screening_raises_the_bound(shape):
     data = make_synthetic(60, rate=0.5, seed=4)
     y = (data.y[:, 0] - np.median(data.y[:, 0])) / 2.0
     model = AdaptiveModel(y, shape, ContaminationPrior())
-    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X)
+    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
     start = Supposition.stacked([level.supposition(model, 0.5) for level in LEVELS])
     values = [
         [guess.value for guess in screening.improved(model, start, iterations)] for iterations in range(12)
@@ -171,7 +173,7 @@ def test_screening_raises_the_bound(shape):
 def test_levels_are_screened_together_as_alone(shape):
     data = make_synthetic(30, rate=0.5, seed=4)
     model = AdaptiveModel(data.y[:, 0], shape, ContaminationPrior())
-    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X)
+    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
     starts = [level.supposition(model, 0.5) for level in LEVELS[:4]]
     together = screening.improved(model, Supposition.stacked(starts), 4)
     for start, guess in zip(starts, together, strict=True):
@@ -183,7 +185,7 @@ def test_levels_are_screened_together_as_alone(shape):
 def test_guesses_that_judge_alike_are_one():
     data = make_synthetic(60, rate=0.3, seed=4)
     model = AdaptiveModel(data.y[:, 0], SHAPES[0], ContaminationPrior())
-    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X)
+    screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
     (guess,) = screening.improved(model, Supposition.stacked([LEVELS[0].supposition(model, 0.5)]), 3)
     (other,) = screening.improved(model, Supposition.stacked([LEVELS[3].supposition(model, 0.5)]), 0)
     kept = distinct([other, guess, guess])
@@ -309,6 +311,60 @@ def test_the_prior_of_parameters_is_a_cauchy_density_with_its_derivative():
         for step in h * np.eye(3)
     ]
     np.testing.assert_allclose(prior.gradient(theta), differences, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        SquaredExponential((0.7, 2.0), 0.3),
+        Constant(0.2) * Matern32((1.0, 1.0)) + SquaredExponential(1.0, 0.1),
+        as_kernel(sk.ConstantKernel(0.5) * sk.RBF((1.0, 1.0)) + sk.DotProduct()),
+    ],
+    ids=repr,
+)
+def test_the_prior_of_the_function_has_a_floor_under_signal_to_noise_with_its_derivatives(kernel):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    prior = FunctionPrior.of(Problem(X, X[:, 0], kernel, np.random.default_rng(0)), 1.5)
+    extra = np.array([-0.4, 0.3, 0.8])
+    found = prior.at(kernel, extra)
+    squared_ratio = kernel.diag(X).mean() / np.exp(extra[0])
+    lengths = length_scale_prior(kernel, X).log_density(kernel.theta)
+    assert found.value == pytest.approx(lengths - 0.5 * 1.5**2 / squared_ratio)
+    both, size, h = np.concatenate([kernel.theta, extra]), kernel.theta.size, 1e-6
+    values = [
+        prior.at(kernel.with_theta((both + step)[:size]), (both + step)[size:]).value
+        for step in (*(h * np.eye(both.size)), *(-h * np.eye(both.size)))
+    ]
+    differences = (np.array(values[: both.size]) - np.array(values[both.size :])) / (2.0 * h)
+    np.testing.assert_allclose(np.concatenate([found.by_theta, found.by_extra]), differences, atol=1e-8)
+
+
+def test_the_screening_lifts_the_factor_of_the_kernel_to_where_its_bound_is_highest():
+    """The bound is that of the features plus the floor; nothing but the factor moves in it."""
+    data = make_synthetic(60, rate=0.3, seed=4)
+    X, y = data.X, data.y[:, 0] / 4.0
+    kernel = SquaredExponential((2.0, 2.0), 0.8)
+    screening = Screening.of(kernel, X, 1.5)
+    sites = Sites.gaussian(y, 0.1)
+    floor = 1.5**2 / 0.8
+
+    def bound(factor: float) -> float:
+        posterior = screening.prior.condition(sites, np.array(factor))
+        return float(posterior.log_evidence) - 0.5 * floor * 0.1 / factor
+
+    factor = 1.0
+    for _ in range(500):
+        posterior = screening.prior.condition(sites, np.array(factor))
+        factor = float(posterior.amplitude) + screening.floor * 0.1 / screening.prior.rank
+    assert bound(factor) > max(bound(0.98 * factor), bound(1.02 * factor))
+
+
+def test_a_few_readings_that_agree_on_a_level_by_chance_do_not_pass_for_the_function():
+    data = make_synthetic(100, rate=0.8, outliers=UniformOutliers(-5.0, 15.0), seed=3011)
+    model = RobustGPRegressor().fit(data.X, data.y)
+    trusting = RobustGPRegressor(prior=ContaminationPrior(signal=1e-3)).fit(data.X, data.y)
+    error, without = (rmse(data.f_test, each.predict(data.X_test)) for each in (model, trusting))
+    assert error < 0.5 < 2.0 * error < without
 
 
 @pytest.mark.parametrize(

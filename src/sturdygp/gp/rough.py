@@ -42,6 +42,11 @@ class RoughPrior:
         )
         return cls(np.column_stack([np.ones(len(X)), features]))
 
+    @property
+    def rank(self) -> int:
+        """The number of features, at least one."""
+        return max(int(self.basis.shape[1]) - 1, 1)
+
     def condition(self, sites: Sites, amplitude: FloatArray) -> RoughPosterior:
         """Condition on sites, the kernel multiplied by ``amplitude``.
 

@@ -58,23 +58,19 @@ class LatentModel(Protocol[L]):
 
 
 @dataclass(frozen=True, eq=False)
-class ThetaPrior:
-    """Independent Cauchy densities of the kernel's logarithmic parameters; an infinite width says nothing.
+class LogDensity:
+    """A log density of all parameters, with its derivatives by the kernel's and by the others."""
 
-    They lead where the data say little. Where the data say otherwise, tails as long as these hardly pull.
-    """
+    value: float
+    by_theta: FloatArray
+    by_extra: FloatArray
 
-    centre: FloatArray
-    width: FloatArray
 
-    def log_density(self, theta: FloatArray) -> float:
+class ParameterPrior(Protocol):
+    """What is assumed of the kernel's parameters, beside what the model assumes of its own."""
+
+    def at(self, kernel: Kernel, extra: FloatArray) -> LogDensity:
         """Up to a constant."""
-        return -float(np.log1p(((theta - self.centre) / self.width) ** 2).sum())
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """Derivative of the log density."""
-        distance = (theta - self.centre) / self.width
-        return np.asarray(-2.0 * distance / (1.0 + distance**2) / self.width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +99,7 @@ class Alternation(Generic[L]):
     model: LatentModel[L]
     problem: Problem
     extra_bounds: FloatArray
-    theta_prior: ThetaPrior | None = None
+    parameter_prior: ParameterPrior | None = None
 
     def climb(
         self, start: Start[L], *, max_iter: int, tol: float, callback: Callback | None = None
@@ -163,19 +159,21 @@ class Alternation(Generic[L]):
         sites = self.model.sites(extra, latent)
         posterior = prior.condition(sites)
         # Marginals come with the derivatives, for little more.
-        by_theta, regular = posterior.gradient().kernel, 0.0
-        marginals = posterior.marginals()
+        by_theta, marginals = posterior.gradient().kernel, posterior.marginals()
         updated = self.model.update(extra, latent, marginals)
         before, after = (float(self.model.log_prior(extra, part)) for part in (latent, updated))
         gain = after - before
         gain += expected_log_sites(self.model.sites(extra, updated), marginals)
         gain -= expected_log_sites(sites, marginals)
-        if self.theta_prior is not None:
-            by_theta = by_theta + self.theta_prior.gradient(kernel.theta)
-            regular = self.theta_prior.log_density(kernel.theta)
+        value = posterior.log_evidence + before + gain
+        gradient = np.concatenate([by_theta, self.model.extra_gradient(extra, latent, marginals)])
+        if self.parameter_prior is not None:
+            assumed = self.parameter_prior.at(kernel, extra)
+            value += assumed.value
+            gradient += np.concatenate([assumed.by_theta, assumed.by_extra])
         return Evaluation(
-            value=posterior.log_evidence + regular + before + gain,
-            gradient=np.concatenate([by_theta, self.model.extra_gradient(extra, latent, marginals)]),
+            value=value,
+            gradient=gradient,
             carry=Trail(updated, posterior.compact(), marginals.variance),
             gain=gain,
             fallback=Trail(updated),

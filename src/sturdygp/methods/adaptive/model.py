@@ -7,7 +7,7 @@ one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import exp, sqrt
 from typing import Self
 
@@ -68,6 +68,9 @@ class ContaminationPrior:
         Nominal readings are rarely a small share ``p`` of all: its log density is ``-nominal / p``.
     offset : float
         The shift of faults has this standard deviation, in units of their spread.
+    signal : float
+        The function is rarely spread by less than about this many nominal standard deviations: the log
+        density of their ratio ``rho`` is ``-(signal / rho)^2 / 2``.
     """
 
     noise_scale: float = 0.01
@@ -75,11 +78,12 @@ class ContaminationPrior:
     ratio: float = 8.0
     nominal: float = 0.5
     offset: float = 2.0
+    signal: float = 1.5
 
     def __post_init__(self) -> None:
         """Refuse values outside the model."""
-        for name in ("noise_scale", "noise_dof", "ratio", "nominal", "offset"):
-            value = getattr(self, name)
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
@@ -227,17 +231,20 @@ class AdaptiveModel:
         density /= density.sum(axis=-2, keepdims=True)
         return Branches(density, nominal)
 
-    def best_extra(self, extra: FloatArray, latent: Branches, marginals: Marginals) -> FloatArray:
+    def best_extra(
+        self, extra: FloatArray, latent: Branches, marginals: Marginals, burden: FloatArray
+    ) -> FloatArray:
         """The noise that is optimal for this spread, then the spread and offset that are for this noise.
 
-        In ``s = 1 / spread`` and ``o = offset`` the bound is a quadratic form plus ``N log s``.
+        Something else takes ``burden / 2`` nats for each unit of noise variance. In ``s = 1 / spread`` and
+        ``o = offset`` the bound is a quadratic form plus ``N log s``.
         """
         p, width = self.prior, self.shape.width
         nominal, cells, faulty = latent.parts
         residual = self.y - marginals.mean
         second_moment = residual**2 + marginals.variance
         noise = positive_root(
-            (p.ratio * np.exp(-extra[..., 1])) ** 2,
+            (p.ratio * np.exp(-extra[..., 1])) ** 2 + burden,
             nominal.sum(axis=-1) + p.noise_dof,
             (nominal * second_moment).sum(axis=-1) + p.noise_scale,
         )

@@ -63,25 +63,28 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """A kernel in a few features."""
+    """A kernel in a few features; its factor is rarely far below ``floor`` noise variances."""
 
     kernel: Kernel
     prior: RoughPrior
+    floor: float
 
     @classmethod
-    def of(cls, kernel: Kernel, X: FloatArray) -> Self:
-        """Choose the features."""
-        return cls(kernel, RoughPrior.of(kernel, X, RANK))
+    def of(cls, kernel: Kernel, X: FloatArray, signal: float) -> Self:
+        """Choose the features; ``signal`` is that of the prior."""
+        return cls(kernel, RoughPrior.of(kernel, X, RANK), signal**2 / float(kernel.diag(X).mean()))
 
     def improved(self, model: AdaptiveModel, now: Supposition, iterations: int) -> list[Guess]:
         """Function, branches, contamination and the kernel's amplitude, in turn; for several at once."""
         for _ in range(iterations):
             posterior = self.prior.condition(model.sites(now.extra, now.latent), now.amplitude)
             latent = model.update(now.extra, now.latent, posterior.marginals)
-            extra = model.best_extra(now.extra, latent, posterior.marginals)
-            now = Supposition(extra, latent, posterior.amplitude)
+            extra = model.best_extra(now.extra, latent, posterior.marginals, self.floor / now.amplitude)
+            lifted = posterior.amplitude + self.floor * np.exp(extra[..., 0]) / self.prior.rank
+            now = Supposition(extra, latent, lifted)
         posterior = self.prior.condition(model.sites(now.extra, now.latent), now.amplitude)
         values = posterior.log_evidence + model.log_prior(now.extra, now.latent)
+        values -= 0.5 * self.floor * np.exp(now.extra[..., 0]) / now.amplitude
         return [Guess(model, self.kernel, now[i], float(value)) for i, value in enumerate(values)]
 
 

@@ -6,17 +6,16 @@ reading has a bound of its own, and which is best shows only after some climbing
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from math import ceil, inf, log, sqrt
+from math import ceil, inf, log
 
 import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rows import Inputs, Spread
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.model import (
     EXTRA_BOX,
     AdaptiveModel,
@@ -27,7 +26,7 @@ from sturdygp.methods.adaptive.model import (
 )
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
-from sturdygp.methods.alternating import Alternation, Start, ThetaPrior, Trail, joined, resume, start_at
+from sturdygp.methods.alternating import Alternation, Start, Trail, joined, resume, start_at
 from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.methods.stages import sampled
 from sturdygp.optimise import Callback, Optimum, Step
@@ -55,9 +54,6 @@ HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
 PROMISING, DOUBT = 0.125, 0.003
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
-# A length scale is about this many standard deviations of a single input, and how widely its logarithm is
-# spread around that; both times the root of the number of inputs, which differ the more in what they matter.
-TYPICAL_LENGTH, LENGTH_WIDTH = 1.2, 1.0 / 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +187,7 @@ class Search:
     def _guesses(self, levels: list[Level]) -> list[Guess]:
         """From every level, in every shape and with every length."""
         kernels = [lengthened(self.problem.kernel, length) for length in LENGTHS]
-        screenings = [Screening.of(kernel, self.problem.inputs) for kernel in kernels]
+        screenings = [Screening.of(kernel, self.problem.inputs, self.prior.signal) for kernel in kernels]
         models = [self._model(shape) for shape in SHAPES]
         return [guess for model in models for guess in screened(model, screenings, levels, self.noise_share)]
 
@@ -234,8 +230,8 @@ class Search:
         return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))
 
     def _loop(self, shape: Shape) -> Alternation[Branches]:
-        regular = length_scale_prior(self.problem.kernel, self.problem.X, self.fine)
-        return Alternation(self._model(shape), self.problem, EXTRA_BOX, regular)
+        assumed = FunctionPrior.of(self.problem, self.prior.signal, self.fine)
+        return Alternation(self._model(shape), self.problem, EXTRA_BOX, assumed)
 
     def _sampled(self) -> Search:
         """The same search for a sample of the readings, if they are many."""
@@ -268,19 +264,3 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     kept = distinct(rivals)
     kept = [c for c in kept if c.prospect > kept[0].value - HOPELESS]
     return kept if any(c.climbing for c in kept) else kept[:1]
-
-
-def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:
-    """A length scale of its own for an input is about as long as that input is spread.
-
-    In many dimensions it is longer, as distances are. The last ``fine`` parameters serve something else.
-    """
-    spread = Spread.of(X).std
-    typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
-    centre, width = np.zeros(kernel.theta.size), np.full(kernel.theta.size, inf)
-    for index, name in enumerate(kernel.parameter_names[: kernel.theta.size - fine]):
-        single_input = re.search(r"length_scale\[(\d+)\]$", name)
-        # A kernel for another number of inputs is refused when it is evaluated.
-        if single_input and int(single_input[1]) < typical.size:
-            centre[index], width[index] = typical[int(single_input[1])], LENGTH_WIDTH * sqrt(typical.size)
-    return ThetaPrior(centre, width)

@@ -1,0 +1,92 @@
+"""What is assumed of the function: it varies more than its noise, over lengths like those of its inputs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import exp, inf, sqrt
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.rows import Inputs, Spread
+from sturdygp.kernels.base import Kernel
+from sturdygp.methods.alternating import LogDensity
+from sturdygp.methods.base import Problem
+
+# A length scale is about this many standard deviations of a single input, and how widely its logarithm is
+# spread around that; both times the root of the number of inputs, which differ the more in what they matter.
+TYPICAL_LENGTH, LENGTH_WIDTH = 1.2, 1.0 / 3.0
+# Rows that tell the variance of a kernel; most have the same everywhere.
+VARIANCE_ROWS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ThetaPrior:
+    """Independent Cauchy densities of the kernel's logarithmic parameters; an infinite width says nothing.
+
+    They lead where the data say little. Where the data say otherwise, tails as long as these hardly pull.
+    """
+
+    centre: FloatArray
+    width: FloatArray
+
+    def log_density(self, theta: FloatArray) -> float:
+        """Up to a constant."""
+        return -float(np.log1p(((theta - self.centre) / self.width) ** 2).sum())
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Derivative of the log density."""
+        distance = (theta - self.centre) / self.width
+        return np.asarray(-2.0 * distance / (1.0 + distance**2) / self.width)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionPrior:
+    """Length scales as of the inputs, and a soft floor under the ratio of the function to its noise.
+
+    Without the floor, readings that agree by chance on one level have a higher bound than a function has,
+    where few readings are nominal: a constant costs nothing. ``rows`` are where the variance of the kernel is
+    looked at.
+    """
+
+    lengths: ThetaPrior
+    rows: FloatArray
+    signal: float
+
+    @classmethod
+    def of(cls, problem: Problem, signal: float, fine: int = 0) -> Self:
+        """For a problem whose kernel's last ``fine`` parameters are those of a second part."""
+        inputs = problem.X if problem.inducing is None else problem.inducing
+        few = np.linspace(0, len(inputs) - 1, min(len(inputs), VARIANCE_ROWS)).astype(int)
+        return cls(length_scale_prior(problem.kernel, problem.X, fine), inputs[few], signal)
+
+    def at(self, kernel: Kernel, extra: FloatArray) -> LogDensity:
+        """The log density of the ratio ``rho`` of standard deviations is ``-(signal / rho)^2 / 2``."""
+        variance = float(kernel.diag(self.rows).mean())
+        loss = 0.5 * self.signal**2 * exp(extra[0]) / variance
+        by_row = np.full(len(self.rows), loss / (variance * len(self.rows)))
+        by_extra = np.zeros_like(extra)
+        by_extra[0] = -loss
+        return LogDensity(
+            self.lengths.log_density(kernel.theta) - loss,
+            self.lengths.gradient(kernel.theta) + kernel.diag_pullback(self.rows, by_row),
+            by_extra,
+        )
+
+
+def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:
+    """A length scale of its own for an input is about as long as that input is spread.
+
+    In many dimensions it is longer, as distances are. The last ``fine`` parameters serve something else.
+    """
+    spread = Spread.of(X).std
+    typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
+    centre, width = np.zeros(kernel.theta.size), np.full(kernel.theta.size, inf)
+    for index, name in enumerate(kernel.parameter_names[: kernel.theta.size - fine]):
+        single_input = re.search(r"length_scale\[(\d+)\]$", name)
+        # A kernel for another number of inputs is refused when it is evaluated.
+        if single_input and int(single_input[1]) < typical.size:
+            centre[index], width[index] = typical[int(single_input[1])], LENGTH_WIDTH * sqrt(typical.size)
+    return ThetaPrior(centre, width)
