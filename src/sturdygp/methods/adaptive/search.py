@@ -37,8 +37,9 @@ SHAPES = (Shape.normal(), Shape.flat(5))
 LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
 # How many guesses are climbed, and iterations to compare them; an ordinary fit starts further from its top.
 KEPT, COMPARING, ORDINARY = 3, 6, 12
-# Nats by which contamination must beat the reading that there is none: clean data are common.
-TRUST = 2.0
+# Nats by which contamination must beat the reading that there is none: clean data are common. More are asked
+# for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that agree.
+TRUST, LUCK = 2.0, 0.2
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
 # many nats, times the nominal share: noise that is larger in places is larger in few of them.
 # That they lie together is a surprise of this many standard deviations if faults are independent.
@@ -68,11 +69,25 @@ class Candidate:
     @cached_property
     def value(self) -> float:
         """The bound, more if the data are read as clean, less if faults lie together."""
-        share = float(self.nominal.mean())
-        faults = (1.0 - share) * self.nominal.size
-        if faults < 1.0:
+        if self.clean:
             return self.optimum.value + TRUST
-        return self.optimum.value - (EVIDENCE * faults * share if self.clustered else 0.0)
+        faults = (1.0 - self.share) * self.nominal.size
+        return self.optimum.value - (EVIDENCE * faults * self.share if self.clustered else 0.0)
+
+    @property
+    def share(self) -> float:
+        """The share of nominal readings."""
+        return float(self.nominal.mean())
+
+    @property
+    def clean(self) -> bool:
+        """Whether not one reading is faulty."""
+        return (1.0 - self.share) * self.nominal.size < 1.0
+
+    @property
+    def luck(self) -> float:
+        """How much of the bound chance may have given, compared with the reading that there are no faults."""
+        return 0.0 if self.clean else LUCK * (self.share**-2 - 1.0)
 
     @property
     def clustered(self) -> bool:
@@ -83,9 +98,9 @@ class Candidate:
         return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
 
     @property
-    def prospect(self) -> float:
-        """The bound that further climbing may reach, to judge by what it gained of late."""
-        return self.value + (OPTIMISM * self.gained if self.climbing else 0.0)
+    def outlook(self) -> float:
+        """By how much further climbing may raise the bound, to judge by what it gained of late."""
+        return OPTIMISM * self.gained if self.climbing else 0.0
 
     @property
     def climbing(self) -> bool:
@@ -262,5 +277,11 @@ def continued(found: Candidate, finer: Candidate) -> Candidate:
 def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     """Those that differ and may still become the best, which is first; only that one if none still climbs."""
     kept = distinct(rivals)
-    kept = [c for c in kept if c.prospect > kept[0].value - HOPELESS]
+    luck = kept[0].luck
+
+    def judged(candidate: Candidate) -> float:
+        return candidate.value + (luck if candidate.clean else 0.0)
+
+    kept = sorted(kept, key=judged, reverse=True)
+    kept = [c for c in kept if judged(c) + c.outlook > judged(kept[0]) - HOPELESS]
     return kept if any(c.climbing for c in kept) else kept[:1]
