@@ -40,7 +40,7 @@ def texts() -> Iterator[str]:
             raise done.exception
         yield done.stdout
     sys.path.insert(0, str(ROOT))
-    from benchmarks import accuracy, flagging, large, limits, speed, which  # noqa: PLC0415
+    from benchmarks import accuracy, flagging, large, limits, speed, weak_signal, which  # noqa: PLC0415
 
     for benchmark in (speed, large):
         kept = benchmark.stored()
@@ -48,7 +48,7 @@ def texts() -> Iterator[str]:
     yield which.decision_table().markdown()
     yield accuracy.markdown()
     yield limits.markdown()
-    yield flagging.table(flagging.stored())
+    yield from (each.table(each.stored()) for each in (flagging, weak_signal))
 
 
 def printed() -> dict[str, str]:

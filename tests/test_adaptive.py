@@ -21,6 +21,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
+from sturdygp.methods.adaptive import search
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
@@ -217,6 +218,7 @@ def test_contamination_is_learned(rate, outliers):
     assert model.branch_proba_.shape == (100, 4, 2)
     np.testing.assert_allclose(model.branch_proba_.sum(axis=-1), 1.0)
     assert "too high" in model.summary() or outliers.mean == 0.0
+    assert model.summary().count("That is most of them") == (model.contamination_rate_ > 0.5).sum()
 
 
 @pytest.mark.parametrize("periods", [2.0, 7.5, 12.0])
@@ -365,6 +367,19 @@ def test_a_few_readings_that_agree_on_a_level_by_chance_do_not_pass_for_the_func
     trusting = RobustGPRegressor(prior=ContaminationPrior(signal=1e-3)).fit(data.X, data.y)
     error, without = (rmse(data.f_test, each.predict(data.X_test)) for each in (model, trusting))
     assert error < 0.5 < 2.0 * error < without
+
+
+@pytest.mark.parametrize(("luck", "rate"), [(None, 0.0), (0.0, 0.9)])
+def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(luck, rate, monkeypatch):
+    """They always do: without what is asked of so few, nine tenths of mere noise would be faulty."""
+    if luck is not None:
+        monkeypatch.setattr(search, "LUCK", luck)
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.uniform(-3.0, 3.0, (200, 2)), rng.standard_normal(200)
+        found.append(RobustGPRegressor().fit(X, y).contamination_rate_)
+    np.testing.assert_allclose(found, rate, atol=0.1)
 
 
 @pytest.mark.parametrize(

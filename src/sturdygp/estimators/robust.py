@@ -15,6 +15,9 @@ from sturdygp.methods.adaptive.starts import LEVELS
 
 # The rate below which data are called clean.
 CLEAN_RATE = 0.005
+# Rate above which faults are most of the readings, and what is to be said of that.
+MOST = 0.5
+MOST_FAULTY = " That is most of them. Large noise can look like it: look at a picture before you rely on it."
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -123,4 +126,5 @@ def describe(output: FittedOutput) -> str:
         f"{count} of {total} readings are probably faulty; the estimated rate is {rate:.0%}. "
         f"{output.scatter()} Faults are {lean}: off by {shift:.3g} on average, "
         f"with a standard deviation of {spread:.3g} and a {likelihood.contamination.shape.name} distribution."
+        f"{MOST_FAULTY if rate > MOST else ''}"
     )

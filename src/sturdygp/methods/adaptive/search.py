@@ -39,7 +39,7 @@ LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
 KEPT, COMPARING, ORDINARY = 3, 6, 12
 # Nats by which contamination must beat the reading that there is none: clean data are common. More are asked
 # for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that agree.
-TRUST, LUCK = 2.0, 0.2
+TRUST, LUCK = 2.0, 0.1
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
 # many nats, times the nominal share: noise that is larger in places is larger in few of them.
 # That they lie together is a surprise of this many standard deviations if faults are independent.
