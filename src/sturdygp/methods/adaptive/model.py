@@ -22,7 +22,7 @@ from sturdygp.methods.base import LOG_NOISE_BOX
 SHARE_UPDATES = 2
 # The largest share: a contaminated branch is never quite ruled out.
 MOST_NOMINAL = 1.0 - 1e-4
-# Readings up to which a floor is as it is given.
+# Readings up to which a floor is as it is given, and that are many enough to tell chance from a function.
 FEW_READINGS = 100
 # Beside the noise: the log of the faults' spread, and their shift in spreads. What is spread by less than
 # half of the targets' robust scale is no fault but the misfit of an otherwise good model.

@@ -18,6 +18,7 @@ from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.model import (
     EXTRA_BOX,
+    FEW_READINGS,
     AdaptiveModel,
     Branches,
     ContaminationPrior,
@@ -38,7 +39,8 @@ LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
 # How many guesses are climbed, and iterations to compare them; an ordinary fit starts further from its top.
 KEPT, COMPARING, ORDINARY = 3, 6, 12
 # Nats by which contamination must beat the reading that there is none: clean data are common. More are asked
-# for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that agree.
+# for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that agree,
+# and out of few readings as many as out of a hundred.
 TRUST, LUCK = 2.0, 0.1
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
 # many nats, times the nominal share: noise that is larger in places is larger in few of them.
@@ -87,7 +89,8 @@ class Candidate:
     @property
     def luck(self) -> float:
         """How much of the bound chance may have given, compared with the reading that there are no faults."""
-        return 0.0 if self.clean else LUCK * (self.share**-2 - 1.0)
+        few = max(FEW_READINGS / self.nominal.size, 1.0)
+        return 0.0 if self.clean else LUCK * few * (self.share**-2 - 1.0)
 
     @property
     def clustered(self) -> bool:
