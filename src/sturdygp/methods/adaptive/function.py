@@ -18,8 +18,6 @@ from sturdygp.methods.base import Problem
 # A length scale is about this many standard deviations of a single input, and how widely its logarithm is
 # spread around that; both times the root of the number of inputs, which differ the more in what they matter.
 TYPICAL_LENGTH, LENGTH_WIDTH = 1.2, 1.0 / 3.0
-# Rows that tell the variance of a kernel; most have the same everywhere.
-VARIANCE_ROWS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +56,8 @@ class FunctionPrior:
     @classmethod
     def of(cls, problem: Problem, signal: float, fine: int = 0) -> Self:
         """For a problem whose kernel's last ``fine`` parameters are those of a second part."""
-        inputs = problem.X if problem.inducing is None else problem.inducing
-        few = np.linspace(0, len(inputs) - 1, min(len(inputs), VARIANCE_ROWS)).astype(int)
-        return cls(length_scale_prior(problem.kernel, problem.X, fine), inputs[few], signal)
+        rows = problem.inputs if problem.inducing is None else problem.inducing
+        return cls(length_scale_prior(problem.kernel, problem.X, fine), rows, signal)
 
     def at(self, kernel: Kernel, extra: FloatArray) -> LogDensity:
         """The log density of the ratio ``rho`` of standard deviations is ``-(signal / rho)^2 / 2``."""
