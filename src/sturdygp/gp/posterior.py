@@ -19,7 +19,7 @@ from sturdygp.linalg import Operator, conjugate_gradients, jittered_cholesky
 CHUNK_ENTRIES = 1 << 20
 # When a posterior mean is anticipated: steps of conjugate gradients at most, and the error that may be left,
 # in nats. What is left of it is in the gradient, and misleads the curvature that is learned from that.
-STEPS, SMALL_ERROR = 12, 1e-6
+STEPS, SMALL_ERROR = 50, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
