@@ -81,8 +81,12 @@ def test_conjugate_gradients_solve_in_as_many_steps_as_there_are_unknowns(matrix
     # The squared error that is small enough is that of the preconditioned residual.
     squared = float((b - matrix @ start) @ np.linalg.solve(matrix, b - matrix @ start))
     for enough, expected in ((1.001 * squared, start), (0.999 * squared, solution)):
-        found = conjugate_gradients(lambda v: matrix @ v, b, start, cholesky(matrix).solve, 6, enough)
+        found = conjugate_gradients(lambda v: matrix @ v, b, start, cholesky(matrix).solve, 6, enough=enough)
         np.testing.assert_allclose(found, expected, rtol=1e-10)
+    at_least = conjugate_gradients(
+        lambda v: matrix @ v, b, start, cholesky(matrix).solve, 6, least=1, enough=1e9
+    )
+    np.testing.assert_allclose(at_least, solution, rtol=1e-10)
 
 
 def test_pivoted_factor_of_full_rank_is_the_matrix(matrix):

@@ -267,19 +267,26 @@ def pivoted_cholesky(
 
 
 def conjugate_gradients(
-    apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator, steps: int, enough: float = 0.0
+    apply: Operator,
+    b: FloatArray,
+    x: FloatArray,
+    precondition: Operator,
+    steps: int,
+    *,
+    least: int = 0,
+    enough: float = 0.0,
 ) -> FloatArray:
     """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``.
 
-    They end early where the squared error, in the norm of the preconditioner's matrix, is small enough. Both
-    operators return new arrays.
+    After the least number of them they end where the squared error, in the norm of the preconditioner's
+    matrix, is small enough. Both operators return new arrays.
     """
     # Vectors are short and steps many: BLAS, which adds in place, costs less than NumPy's operators.
     x, residual = x.copy(), b - apply(x)
     direction = precondition(residual)
     decrease = ddot(residual, direction)
-    for _ in range(steps):
-        if not decrease > enough:
+    for step in range(steps):
+        if not decrease > (0.0 if step < least else enough):
             break
         image = apply(direction)
         curvature = ddot(direction, image)

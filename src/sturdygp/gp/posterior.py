@@ -17,9 +17,10 @@ from sturdygp.linalg import Operator, conjugate_gradients, jittered_cholesky
 
 # Entries of the cross-covariance held at a time while predicting (8 MB).
 CHUNK_ENTRIES = 1 << 20
-# When a posterior mean is anticipated: steps of conjugate gradients at most, and the error that may be left,
-# in nats. What is left of it is in the gradient, and misleads the curvature that is learned from that.
-STEPS, SMALL_ERROR = 50, 1e-7
+# When a posterior mean is anticipated: steps of conjugate gradients at most and at least, and the error that
+# may be left, in nats. It is in the gradient, and misleads the curvature that is learned from that. Near an
+# optimum it is small from the start; a few steps make it smaller than any tolerance.
+STEPS, LEAST_STEPS, SMALL_ERROR = 50, 3, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +157,7 @@ class Anticipated:
 
 def solve_nearly(apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator) -> FloatArray:
     """The solution of ``apply(x) = b``, as near as an anticipation must be, from where it is near already."""
-    return conjugate_gradients(apply, b, x, precondition, STEPS, SMALL_ERROR)
+    return conjugate_gradients(apply, b, x, precondition, STEPS, least=LEAST_STEPS, enough=SMALL_ERROR)
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:
