@@ -5,9 +5,9 @@ import pytest
 
 from sturdygp import lapack
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.iterative import conjugate_gradients
 from sturdygp.linalg import (
     cholesky,
-    conjugate_gradients,
     inverse_positive,
     jittered_cholesky,
     pivoted_cholesky,

@@ -85,7 +85,8 @@ def test_a_callback_can_stop_a_fit_which_is_no_reason_to_warn(estimator, data):
 
 @pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
-    whole = clone(estimator).set_params(tol=1e-7).fit(data.X, data.y[:, 0])
+    all_heard = []
+    whole = clone(estimator).set_params(tol=1e-7, callback=all_heard.append).fit(data.X, data.y[:, 0])
     before, interrupt = [], interrupt_at(4)
     cut = clone(estimator).set_params(tol=1e-7, checkpoint=file)
     cut.set_params(callback=lambda progress: before.append(progress) or interrupt(progress))
@@ -97,6 +98,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
     assert not file.exists()
     assert cut.status_ is Status.CONVERGED
     assert all(progress.bound > before[0].bound - 1e-6 for progress in heard)
+    assert len(heard) < len(all_heard)
     assert cut.n_factorizations_ < whole.n_factorizations_
     assert cut.bound_ == pytest.approx(whole.bound_, abs=1e-3)
     np.testing.assert_allclose(cut.predict(data.X_test), whole.predict(data.X_test), atol=1e-3)

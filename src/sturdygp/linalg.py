@@ -9,17 +9,13 @@ observation) or negative (expectation propagation).
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg.blas import daxpy, ddot
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.lapack import add_outer, factorise, invert, solve_triangular, solve_vector
-
-Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # The one jitter policy: nothing, then these multiples of the mean diagonal.
 JITTERS = (0.0, *(10.0**exponent for exponent in range(-12, -3)))
@@ -264,41 +260,6 @@ def pivoted_cholesky(
         F[:, k] = (column(pivot) - F[:, :k] @ F[pivot, :k]) / sqrt(left[pivot])
         left -= F[:, k] ** 2
     return F[:, : len(pivots)], pivots
-
-
-def conjugate_gradients(
-    apply: Operator,
-    b: FloatArray,
-    x: FloatArray,
-    precondition: Operator,
-    steps: int,
-    *,
-    least: int = 0,
-    enough: float = 0.0,
-) -> FloatArray:
-    """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``.
-
-    After the least number of them they end where the squared error, in the norm of the preconditioner's
-    matrix, is small enough. Both operators return new arrays.
-    """
-    # Vectors are short and steps many: BLAS, which adds in place, costs less than NumPy's operators.
-    x, residual = x.copy(), b - apply(x)
-    direction = precondition(residual)
-    decrease = ddot(residual, direction)
-    for step in range(steps):
-        if not decrease > (0.0 if step < least else enough):
-            break
-        image = apply(direction)
-        curvature = ddot(direction, image)
-        if not curvature > 0.0:
-            break
-        length = decrease / curvature
-        x = daxpy(direction, x, a=length)
-        residual = daxpy(image, residual, a=-length)
-        z = precondition(residual)
-        previous, decrease = decrease, ddot(residual, z)
-        direction = daxpy(direction, z, a=decrease / previous)
-    return x
 
 
 def _scale_rows(scale: FloatArray, b: FloatArray) -> FloatArray:

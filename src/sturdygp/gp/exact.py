@@ -9,6 +9,7 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
+from sturdygp.gp.iterative import solve_nearly
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
@@ -19,7 +20,6 @@ from sturdygp.gp.posterior import (
     check_inputs,
     check_test_inputs,
     chunks,
-    solve_nearly,
 )
 from sturdygp.gp.reduction import Reduction, worthwhile
 from sturdygp.gp.rows import Inputs

@@ -13,14 +13,10 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.rows import Block, Inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import Operator, conjugate_gradients, jittered_cholesky
+from sturdygp.linalg import jittered_cholesky
 
 # Entries of the cross-covariance held at a time while predicting (8 MB).
 CHUNK_ENTRIES = 1 << 20
-# When a posterior mean is anticipated: steps of conjugate gradients at most and at least, and the error that
-# may be left, in nats. It is in the gradient, and misleads the curvature that is learned from that. Near an
-# optimum it is small from the start; a few steps make it smaller than any tolerance.
-STEPS, LEAST_STEPS, SMALL_ERROR = 50, 3, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +149,6 @@ class Anticipated:
 
     mean: FloatArray
     guess: FloatArray
-
-
-def solve_nearly(apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator) -> FloatArray:
-    """The solution of ``apply(x) = b``, as near as an anticipation must be, from where it is near already."""
-    return conjugate_gradients(apply, b, x, precondition, STEPS, least=LEAST_STEPS, enough=SMALL_ERROR)
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:

@@ -30,6 +30,7 @@ from sturdygp.gp.features import (
     squares,
     sums,
 )
+from sturdygp.gp.iterative import solve_nearly
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
@@ -40,7 +41,6 @@ from sturdygp.gp.posterior import (
     check_inputs,
     check_test_inputs,
     chunks,
-    solve_nearly,
 )
 from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
