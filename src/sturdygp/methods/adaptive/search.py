@@ -13,8 +13,8 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
-from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.model import (
     EXTRA_BOX,
@@ -23,7 +23,6 @@ from sturdygp.methods.adaptive.model import (
     Branches,
     ContaminationPrior,
     Shape,
-    within_box,
 )
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
@@ -36,8 +35,8 @@ from sturdygp.status import Status
 SHAPES = (Shape.normal(), Shape.flat(5))
 # Length scales that are screened, as log factors of the kernel's own, that which is tried first first.
 LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
-# How many guesses are climbed, and iterations to compare them; an ordinary fit starts further from its top.
-KEPT, COMPARING, ORDINARY = 3, 6, 12
+# How many guesses are climbed, beside an ordinary fit, and iterations to compare them.
+KEPT, COMPARING = 3, 6
 # Nats by which contamination must beat the reading that there is none: clean data are common. More are asked
 # for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that agree,
 # and out of few readings as many as out of a hundred.
@@ -48,13 +47,13 @@ TRUST, LUCK = 2.0, 0.1
 EVIDENCE, TOGETHER = 1.0, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
 ROUGH = 0.5
-# The same for candidates, in nats, beside twice what they gained of late; and how often that is asked.
-HOPELESS, OPTIMISM, ROUNDS = 2.0, 2.0, 10
-# A second part of the kernel must raise the bound by a log of the number of readings for each of its
-# parameters, twice what the Bayesian information criterion asks, as it can describe noise. After a few
-# iterations it must have raised it by a share of that, and after one, not lowered it by more than so much for
-# each reading.
-PROMISING, DOUBT = 0.125, 0.003
+# The same for candidates, in nats, beside what they gained of late; and how often that is asked.
+HOPELESS, ROUNDS = 1.0, 10
+# A second part of the kernel is tried if there are so many nominal readings for each of its parameters. It
+# must raise the bound by a log of the number of readings for each, twice what the Bayesian information
+# criterion asks, as it can describe noise. After a few iterations it must have raised it by a share of that,
+# and after one, not lowered it by more than so much for each reading.
+ENOUGH, PROMISING, DOUBT = 10.0, 0.125, 0.02
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
 
@@ -103,7 +102,7 @@ class Candidate:
     @property
     def outlook(self) -> float:
         """By how much further climbing may raise the bound, to judge by what it gained of late."""
-        return OPTIMISM * self.gained if self.climbing else 0.0
+        return self.gained if self.climbing else 0.0
 
     @property
     def climbing(self) -> bool:
@@ -170,10 +169,13 @@ class Search:
         finer, base = found.problem.finer, found.optimum
         if finer is None or base.status is not Status.CONVERGED:
             return found, 0
-        search = self._with_fine_part(finer)
-        trial = search._climb(found.model.shape, fine_start(finer.kernel, base), 1)
-        n, spent = self.problem.y.size, trial.optimum.n_evaluations
-        required, penalty = base.value - DOUBT * n, (trial.optimum.x.size - base.x.size) * log(n)
+        search, n = self._with_fine_part(finer), self.problem.y.size
+        if found.nominal.sum() < ENOUGH * search.fine:
+            return found, 0
+        trials = [search._climb(found.model.shape, start, 1) for start in fine_starts(finer.kernel, base)]
+        spent = sum(trial.optimum.n_evaluations for trial in trials)
+        trial = max(trials, key=lambda each: each.optimum.value)
+        required, penalty = base.value - DOUBT * n, search.fine * log(n)
         for share, iterations in ((PROMISING, COMPARING), (1.0, self.max_iter)):
             if trial.optimum.value <= required:
                 return found, spent
@@ -181,7 +183,9 @@ class Search:
             trial = search._further(trial, iterations, callback)
             spent += trial.optimum.n_evaluations
             required = base.value + share * penalty
-        return (continued(found, trial) if trial.optimum.value > required else found), spent
+        if trial.optimum.value <= required:
+            return found, spent
+        return replace(trial, optimum=continued(base, trial.optimum)), spent
 
     def _with_fine_part(self, finer: Problem) -> Search:
         """The same search with a kernel that has another part."""
@@ -192,7 +196,7 @@ class Search:
         iterations = min(COMPARING, self.max_iter)
         guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
         rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
-        rivals.append(self._ordinary(min(ORDINARY, self.max_iter)))
+        rivals.append(self._ordinary(iterations))
         spent = 0
         for _ in range(ROUNDS):
             spent += sum(c.optimum.n_evaluations for c in rivals)
@@ -257,24 +261,6 @@ class Search:
         if few is self.problem:
             return self
         return replace(self, problem=few, tol=self.tol * few.y.size / self.problem.y.size)
-
-
-def fine_start(kernel: Kernel, found: Optimum[Trail[Branches]]) -> Start[Branches]:
-    """Half of the noise given to the last part of a kernel: without fine structure that lowers the bound."""
-    extra, fine = found.x[-len(EXTRA_BOX) :].copy(), kernel.theta[found.x.size - len(EXTRA_BOX) :]
-    extra[0] -= log(2.0)
-    at_variance = [name.endswith("variance") for name in kernel.parameter_names[-fine.size :]]
-    theta = np.concatenate([found.x[: -len(EXTRA_BOX)], np.where(at_variance, extra[0], fine)])
-    within = kernel.with_theta(np.clip(theta, *kernel.bounds.T))
-    return Start(within, within_box(extra), found.carry.latent)
-
-
-def continued(found: Candidate, finer: Candidate) -> Candidate:
-    """The second as what the first came to; it began lower."""
-    before, after = found.optimum, finer.optimum
-    higher = tuple(value for value in after.trace if value > before.value)
-    whole = replace(after, n_iter=before.n_iter + after.n_iter, trace=before.trace + higher)
-    return replace(finer, optimum=whole)
 
 
 def hopeful(rivals: list[Candidate]) -> list[Candidate]:
