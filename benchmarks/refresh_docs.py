@@ -40,7 +40,16 @@ def texts() -> Iterator[str]:
             raise done.exception
         yield done.stdout
     sys.path.insert(0, str(ROOT))
-    from benchmarks import accuracy, flagging, large, limits, speed, weak_signal, which  # noqa: PLC0415
+    from benchmarks import (  # noqa: PLC0415
+        accuracy,
+        field_limits,
+        flagging,
+        large,
+        limits,
+        speed,
+        weak_signal,
+        which,
+    )
 
     for benchmark in (speed, large):
         kept = benchmark.stored()
@@ -48,7 +57,7 @@ def texts() -> Iterator[str]:
     yield which.decision_table().markdown()
     yield accuracy.markdown()
     yield limits.markdown()
-    yield from (each.table(each.stored()) for each in (flagging, weak_signal))
+    yield from (each.table(each.stored()) for each in (field_limits, flagging, weak_signal))
 
 
 def printed() -> dict[str, str]:

@@ -51,9 +51,9 @@ ROUGH = 0.5
 HOPELESS, ROUNDS = 1.0, 10
 # A second part of the kernel is tried if there are so many nominal readings for each of its parameters. It
 # must raise the bound by a log of the number of readings for each, twice what the Bayesian information
-# criterion asks, as it can describe noise. After a few iterations it must have raised it by a share of that,
-# and after one, not lowered it by more than so much for each reading.
-ENOUGH, PROMISING, DOUBT = 10.0, 0.125, 0.02
+# criterion asks, as it can describe noise. At first and after one iteration it may have lowered it by so much
+# for each reading; after a few, it must have raised it by a share of what is asked.
+ENOUGH, DOUBT, PROMISING = 10.0, (0.04, 0.02), 0.125
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
 
@@ -172,18 +172,20 @@ class Search:
         search, n = self._with_fine_part(finer), self.problem.y.size
         if found.nominal.sum() < ENOUGH * search.fine:
             return found, 0
-        trials = [search._climb(found.model.shape, start, 1) for start in fine_starts(finer.kernel, base)]
+        trials = [search._climb(found.model.shape, start, 0) for start in fine_starts(finer.kernel, base)]
         spent = sum(trial.optimum.n_evaluations for trial in trials)
         trial = max(trials, key=lambda each: each.optimum.value)
-        required, penalty = base.value - DOUBT * n, search.fine * log(n)
-        for share, iterations in ((PROMISING, COMPARING), (1.0, self.max_iter)):
-            if trial.optimum.value <= required:
+        penalty = search.fine * log(n)
+        for most, doubt in zip((1, COMPARING), DOUBT, strict=True):
+            if trial.optimum.value <= base.value - doubt * n:
                 return found, spent
-            callback = self._hearing(base.n_iter + trial.optimum.n_iter) if share == 1.0 else None
-            trial = search._further(trial, iterations, callback)
+            trial = search._further(trial, most)
             spent += trial.optimum.n_evaluations
-            required = base.value + share * penalty
-        if trial.optimum.value <= required:
+        if trial.optimum.value <= base.value + PROMISING * penalty:
+            return found, spent
+        trial = search._further(trial, self.max_iter, self._hearing(base.n_iter + trial.optimum.n_iter))
+        spent += trial.optimum.n_evaluations
+        if trial.optimum.value <= base.value + penalty:
             return found, spent
         return replace(trial, optimum=continued(base, trial.optimum)), spent
 
