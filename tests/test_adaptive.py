@@ -23,15 +23,18 @@ from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
 from sturdygp.methods.adaptive import search
 from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.fine import fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
 from sturdygp.methods.adaptive.screening import Screening, distinct
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
-from sturdygp.methods.alternating import expected_log_sites
+from sturdygp.methods.alternating import Trail, expected_log_sites
 from sturdygp.methods.base import Problem, default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
 from sturdygp.metrics import rmse
+from sturdygp.optimise import Optimum
+from sturdygp.status import Status
 
 SHAPES = [Shape.normal(), Shape.flat(5)]
 IDS = [shape.name for shape in SHAPES]
@@ -306,6 +309,23 @@ def test_the_fine_part_starts_short_within_the_box_of_the_other():
     assert both.parts[1].length_scale[0] == pytest.approx(0.3 * X[:, 0].std())
     # An input that does not vary has no scale; its shortest does no harm.
     assert both.parts[1].length_scale[1] == kernel.length_scale_bounds[1][0]
+
+
+@pytest.mark.parametrize("inputs", [1, 4])
+def test_the_fine_part_takes_half_of_the_noise_and_is_longer_the_second_time(inputs):
+    X = np.random.default_rng(0).normal(size=(30, inputs))
+    kernel = default_kernel(X)
+    both = with_fine_part(kernel, X)
+    x = np.concatenate([kernel.theta, [log(0.04), 0.0, 0.0]])
+    found = Optimum(x, 0.0, np.zeros_like(x), Trail(None), Status.CONVERGED, 1, 1, (0.0,))
+    starts = fine_starts(both, found)
+    for start, longer in zip(starts, (1.0, 2.0), strict=False):
+        coarse, fine = start.kernel.parts
+        assert coarse.theta == pytest.approx(kernel.theta)
+        assert (fine.variance, exp(start.extra[0])) == pytest.approx((0.02, 0.02))
+        assert fine.length_scale == pytest.approx(longer * np.array(both.parts[1].length_scale))
+    # One input has one length.
+    assert len(starts) == min(inputs, 2)
 
 
 def test_the_prior_of_parameters_is_a_cauchy_density_with_its_derivative():
