@@ -70,6 +70,7 @@ RATIOS = (
     Ratio("relevance pursuit", "robust", 100, ">= 50", repeats=3),
     Ratio("asor", "scikit-learn", 1000, "<= 0.7", "predict_seconds", 3, {"n-test": 10_000, "predictions": 5}),
     Ratio("asor-4-outputs-2-jobs", "asor-4-outputs", 600, "<= 0.6", repeats=15, options={"outputs": 4}),
+    Ratio("asor-4-outputs-2-jobs", "asor-4-outputs", 1500, "", options={"outputs": 4}),
 )
 
 
