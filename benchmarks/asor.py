@@ -5,11 +5,12 @@
 ``python benchmarks/asor.py time``    wall time of both at n = 200, in turn, one BLAS thread.
 ``python benchmarks/asor.py exact``   the variational posterior against an exact sampler.
 
-Each prints a table and writes it to docs/results/asor-*.json.
+Each prints a table and writes its rows to docs/results/asor-*.json; ``--table`` prints what is stored.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -25,6 +26,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.kernels import SquaredExponential
 from sturdygp.methods.asor import Asor, AsorPrior
 from sturdygp.methods.base import Fit, Problem, default_kernel
+from sturdygp.report.table import Table
 
 Row = dict[str, Any]
 
@@ -76,44 +78,61 @@ def compare(n: int, rate: float, seed: int) -> Row:
     }
 
 
-def save(name: str, rows: list[Row]) -> None:
-    """Store what was printed."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"asor-{name}.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-
-
-def bounds() -> None:
+def bounds() -> list[Row]:
     """Final bounds, collapsed against gem."""
     tasks = [(rate, seed) for rate in BOUND_RATES for seed in range(TRIALS)]
-    rows = Parallel(n_jobs=2)(delayed(compare)(60, rate, seed) for rate, seed in tasks)
-    save("bounds", rows)
-    print("   p  collapsed >= gem - 1e-3  median gain    worst  gem factorisations")
-    for rate in BOUND_RATES:
-        group = [r for r in rows if r["rate"] == rate]
+    return list(Parallel(n_jobs=2)(delayed(compare)(60, rate, seed) for rate, seed in tasks))
+
+
+def bounds_table(rows: list[Row]) -> str:
+    """By how much collapsed ends higher."""
+    cells = []
+    for rate, group in by_rate(rows):
         gain = np.array([r["collapsed"]["bound"] - r["gem"]["bound"] for r in group])
-        spent = np.median([r["gem"]["factorizations"] for r in group])
-        reached = f"{(gain >= -1e-3).sum()} of {len(gain)}"
-        print(f"{rate:4.1f} {reached:>24} {np.median(gain):12.3f} {gain.min():8.3f} {spent:19.0f}")
-
-
-def counts() -> None:
-    """Factorisations at n = 100."""
-    rows: list[Row] = []
-    print(
-        f"{'p':>4} {'to convergence':>15} {'(p90)':>6} {'to within .01':>14} {'seconds':>8} {'converged':>10}"
-    )
-    for rate in COUNT_RATES:
-        group = [count(rate, seed) for seed in range(COUNT_TRIALS)]
-        rows += group
-        spent = np.array([r["factorizations"] for r in group], dtype=float)
-        near = np.array([r["within_hundredth"] for r in group], dtype=float)
-        seconds = np.array([r["seconds"] for r in group], dtype=float)
-        converged = sum(r["status"] == "CONVERGED" for r in group)
-        print(
-            f"{rate:4.1f} {np.median(spent):15.1f} {np.quantile(spent, 0.9):6.0f} {np.median(near):14.1f} "
-            f"{np.median(seconds):8.3f} {converged:4d} of {len(group)}"
+        cells.append(
+            (
+                f"{rate:g}",
+                f"{(gain >= -1e-3).sum()} of {len(gain)}",
+                *(f"{value:.3f}" for value in (np.median(gain), gain.min(), gain.max())),
+                f"{np.median([r['gem']['factorizations'] for r in group]):.0f}",
+            )
         )
-    save("counts", rows)
+    header = ("p", "gain >= -0.001", "median gain", "least", "largest", "factorisations of gem, median")
+    return Table("Gain in the final bound, collapsed over gem, in nats", header, tuple(cells)).markdown()
+
+
+def counts() -> list[Row]:
+    """Factorisations at n = 100."""
+    return [count(rate, seed) for rate in COUNT_RATES for seed in range(COUNT_TRIALS)]
+
+
+def counts_table(rows: list[Row]) -> str:
+    """How many it takes, and how near the best known bound that ends."""
+    spent, reached = [], []
+    for rate, group in by_rate(rows):
+        total, near, seconds = (
+            np.array([r[key] for r in group], dtype=float)
+            for key in ("factorizations", "within_hundredth", "seconds")
+        )
+        below = np.array([r["best_known"] - r["bound"] for r in group])
+        converged = sum(r["status"] == "CONVERGED" for r in group)
+        spent.append(
+            (
+                f"{rate:g}",
+                f"{np.median(total):.1f}",
+                f"{np.quantile(total, 0.9):.0f}",
+                f"{np.median(near):.1f}",
+                f"{np.median(seconds):.3f}",
+                f"{converged} of {len(group)}",
+            )
+        )
+        reached.append((f"{rate:g}", f"{(below <= 0.01).sum()} of {len(group)}", f"{below.max():.2f}"))
+    header = ("p", "median", "90 % quantile", "median to within .01", "median seconds", "converged")
+    costs = Table("Factorisations to convergence, one start", header, tuple(spent))
+    ends = Table(
+        "Where one start ends", ("p", "within .01 of the best known", "farthest below, nats"), tuple(reached)
+    )
+    return f"{costs.markdown()}\n\n{ends.markdown()}"
 
 
 def count(rate: float, seed: int) -> Row:
@@ -135,25 +154,38 @@ def count(rate: float, seed: int) -> Row:
     }
 
 
-def wall_time() -> None:
-    """Wall time at n = 200 and p = .4, one problem after the other."""
-    rows = [compare(200, 0.4, seed) for seed in range(TIME_TRIALS)]
-    save("time", rows)
-    print(f"{'seed':>4} {'collapsed s':>12} {'gem s':>8} {'ratio':>7} {'bound gained':>13}")
+def wall_time() -> list[Row]:
+    """Both at n = 200 and p = .4, one problem after the other."""
+    return [compare(200, 0.4, seed) for seed in range(TIME_TRIALS)]
+
+
+def time_table(rows: list[Row]) -> str:
+    """Seconds and what they bring."""
+    cells = []
     for row in rows:
         fast, slow = row["collapsed"], row["gem"]
-        ratio, gain = slow["seconds"] / fast["seconds"], fast["bound"] - slow["bound"]
-        print(f"{row['seed']:4d} {fast['seconds']:12.3f} {slow['seconds']:8.1f} {ratio:7.0f} {gain:13.3f}")
+        cells.append(
+            (
+                str(row["seed"]),
+                f"{fast['seconds']:.3f}",
+                f"{slow['seconds']:.1f}",
+                f"{slow['seconds'] / fast['seconds']:.0f}",
+                f"{fast['bound'] - slow['bound']:.3f}",
+                *(str(each["factorizations"]) for each in (fast, slow)),
+            )
+        )
+    both = ("factorisations of collapsed", "of gem")
+    header = ("seed", "seconds of collapsed", "of gem", "ratio", "gain, nats", *both)
+    return Table("Time of both solvers", header, tuple(cells)).markdown()
 
 
-def exact() -> None:
+def exact() -> list[Row]:
     """Differences from the exact posterior, in its standard deviations."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from references import gibbs  # noqa: PLC0415  the sampler is a reference of the tests
     from references.posteriors import variational_and_exact  # noqa: PLC0415
 
     rows: list[Row] = []
-    print("   n seed  mean: median    max  MC error  proba: median    max  sd ratio")
     for n, seed in [(n, seed) for n in (40, 100) for seed in range(5)]:
         task = replace(problem(n, 0.25, seed), kernel=SquaredExponential((2.0, 2.0), 1.2))
         marginals, nominal, draws = variational_and_exact(
@@ -171,12 +203,53 @@ def exact() -> None:
             "sd_ratio": float(np.median(np.sqrt(marginals.variance) / spread)),
         }
         rows.append({"n": n, "seed": seed, **figures})
-        a, b, c, d, e, f = figures.values()
-        print(f"{n:4d} {seed:4d} {a:13.3f} {b:6.2f} {c:9.3f} {d:14.3f} {e:6.2f} {f:9.2f}")
-    save("exact", rows)
+    return rows
 
 
-COMMANDS = {"bounds": bounds, "counts": counts, "time": wall_time, "exact": exact}
+def exact_table(rows: list[Row]) -> str:
+    """How far mean field is off."""
+    kinds = {"mean_median": 3, "mean_max": 2, "monte_carlo_error": 3}
+    kinds |= {"proba_median": 3, "proba_max": 2, "sd_ratio": 2}
+    cells = tuple(
+        (str(row["n"]), str(row["seed"]), *(f"{row[kind]:.{digits}f}" for kind, digits in kinds.items()))
+        for row in rows
+    )
+    means = ("mean: median difference", "largest", "Monte Carlo error")
+    header = ("n", "seed", *means, "Ω: median difference", "largest", "median ratio of standard deviations")
+    return Table("The variational posterior against an exact sampler", header, cells).markdown()
+
+
+def by_rate(rows: list[Row]) -> list[tuple[float, list[Row]]]:
+    """Rows of one rate of outliers after those of another."""
+    rates = dict.fromkeys(row["rate"] for row in rows)
+    return [(rate, [row for row in rows if row["rate"] == rate]) for rate in rates]
+
+
+PARTS = {"bounds": bounds, "counts": counts, "time": wall_time, "exact": exact}
+TABLES = {"bounds": bounds_table, "counts": counts_table, "time": time_table, "exact": exact_table}
+
+
+def path(part: str) -> Path:
+    """Where the rows of a part are kept."""
+    return RESULTS / f"asor-{part}.json"
+
+
+def stored() -> dict[str, list[Row]]:
+    """The rows of every part."""
+    return {part: json.loads(path(part).read_text(encoding="utf-8")) for part in PARTS}
+
+
+def main() -> None:
+    """Run a part, print and store it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--table", action="store_true", help="only print what is stored, as Markdown")
+    arguments = parser.parse_args()
+    part = arguments.part
+    if not arguments.table:
+        path(part).write_text(json.dumps(PARTS[part](), indent=1) + "\n", encoding="utf-8")
+    print(TABLES[part](stored()[part]))
+
 
 if __name__ == "__main__":
-    COMMANDS[sys.argv[1] if len(sys.argv) > 1 else "counts"]()
+    main()

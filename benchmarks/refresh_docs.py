@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = (
     *(DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md")),
-    *(DOCS / name for name in ("contamination.md", "guide/command-line.md")),
+    *(DOCS / name for name in ("asor.md", "contamination.md", "guide/command-line.md")),
 )
 COMMANDS = (
     ("fig1a",),
@@ -42,6 +42,7 @@ def texts() -> Iterator[str]:
     sys.path.insert(0, str(ROOT))
     from benchmarks import (  # noqa: PLC0415
         accuracy,
+        asor,
         field_limits,
         flagging,
         large,
@@ -51,7 +52,7 @@ def texts() -> Iterator[str]:
         which,
     )
 
-    for benchmark in (speed, large):
+    for benchmark in (asor, speed, large):
         kept = benchmark.stored()
         yield from (table(kept[part]) for part, table in benchmark.TABLES.items() if part in kept)
     yield which.decision_table().markdown()
