@@ -204,3 +204,15 @@ def test_bad_parameters_are_refused(make, message):
     with pytest.raises(ValueError) as error:
         make()
     assert message in str(error.value)
+
+
+def test_a_pointed_kernel_is_exact_at_the_points_it_knows():
+    X = np.random.default_rng(0).normal(size=(50, 3)) + 30.0
+    np.testing.assert_allclose(Matern12(2.0)(X, X[::-1].copy())[:, ::-1].diagonal(), 1.0, rtol=1e-15)
+
+
+@pytest.mark.parametrize("number", [np.int64(2), np.float32(2.0), 2])
+def test_numbers_of_numpy_scale_a_kernel(number):
+    X = np.arange(3.0)[:, None]
+    for kernel in (number * SquaredExponential(), SquaredExponential() * number):
+        np.testing.assert_allclose(kernel(X), 2.0 * SquaredExponential()(X))

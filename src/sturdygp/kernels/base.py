@@ -34,8 +34,11 @@ class Kernel(ABC):
     """A positive semi-definite function of two inputs with parameters ``theta = log(...)``.
 
     Kernels are immutable; ``+`` and ``*`` combine them with each other, with positive
-    numbers and with scikit-learn kernels.
+    numbers and with scikit-learn kernels, which must stand on the right.
     """
+
+    # NumPy's numbers leave it to the kernel what a sum or product with it is.
+    __array_ufunc__ = None
 
     @property
     @abstractmethod

@@ -13,7 +13,7 @@ from sturdygp.linalg import diagonal
 
 # Rows of a kernel matrix worked on at a time: a block and its product stay in the cache.
 BLOCK_ENTRIES = 1 << 17
-# Squared norm beyond which |u|^2 + |v|^2 - 2 u'v loses more than about 1e-10 of a distance.
+# Squared norm beyond which |u|^2 + |v|^2 - 2 u'v is off by more than about 1e-10.
 FAR = 1e5
 
 ALL = slice(None)
@@ -24,21 +24,23 @@ BlockOfRows: TypeAlias = Callable[[slice], FloatArray]
 class Distances:
     """Squared Euclidean distances between the rows of ``U`` and ``V``, or between those of ``U``.
 
-    One matrix product gives them where that is accurate.
+    One matrix product gives them where that is accurate, unless they are to be exact: a root makes 1e-6 of
+    an error of 1e-12 where there is no distance.
     """
 
-    def __init__(self, U: FloatArray, V: FloatArray | None = None) -> None:
+    def __init__(self, U: FloatArray, V: FloatArray | None = None, *, exact: bool = False) -> None:
         u = np.einsum("ij,ij->i", U, U)
         v = u if V is None else np.einsum("ij,ij->i", V, V)
         self._within = V is None
         self._points = (U, U if V is None else V)
-        self._far = bool(np.maximum.reduce(u) > FAR or (v is not u and np.maximum.reduce(v) > FAR))
+        far = np.maximum.reduce(u) > FAR or (v is not u and np.maximum.reduce(v) > FAR)
+        self._exact = exact or bool(far)
         self._left = _augment(-2.0 * U, u, 1.0)
         self._right = _augment(self._points[1], 1.0, v)
 
     def __call__(self, rows: slice = ALL, first: int = 0) -> FloatArray:
         """The distances of some rows of ``U`` to those of ``V`` from the first wanted on."""
-        if self._far:
+        if self._exact:
             s: FloatArray = cdist(self._points[0][rows], self._points[1][first:], "sqeuclidean")
         else:
             s = self._left[rows] @ self._right[first:].T

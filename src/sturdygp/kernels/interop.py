@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -23,7 +23,6 @@ class SklearnHyperparameter(Protocol):
     fixed: bool
 
 
-@runtime_checkable
 class SklearnKernelLike(Protocol):
     """The part of scikit-learn's kernel interface that the adapter needs."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -146,7 +147,6 @@ class Constant(LeafKernel):
         return Linearised(self(X, Z), lambda G: self._pack({"variance": self.variance * G.sum()}))
 
 
-@as_kernel.register(float)
-@as_kernel.register(int)
+@as_kernel.register(Real)
 def _(value: float) -> Constant:
-    return Constant(value)
+    return Constant(float(value))

@@ -32,6 +32,8 @@ class Stationary(LeafKernel):
     """The common part; a kernel adds its profile and ``-2`` times its slope."""
 
     positive: ClassVar[tuple[str, ...]] = ("variance", "length_scale")
+    # Whether it has a root of the distance that a point at no distance is not smooth in.
+    pointed: ClassVar[bool] = False
 
     length_scale: float | tuple[float, ...] = 1.0
     variance: float = 1.0
@@ -93,7 +95,8 @@ class Stationary(LeafKernel):
         """In units of the length scales, from the centre: a shift changes no distance, only its rounding."""
         scale = check_length_scale(self.length_scale, X)
         centre = np.add.reduce(X) / X.shape[0]
-        return Distances((X - centre) / scale, None if Z is None else (Z - centre) / scale)
+        points = (X - centre) / scale, None if Z is None else (Z - centre) / scale
+        return Distances(*points, exact=self.pointed)
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,8 @@ class SquaredExponential(Stationary):
 @dataclass(frozen=True)
 class Matern12(Stationary):
     """``variance * exp(-sqrt(s))``: continuous, nowhere smooth."""
+
+    pointed: ClassVar[bool] = True
 
     def _profile(self, s: FloatArray) -> FloatArray:
         return self.variance * np.exp(-np.sqrt(s))
