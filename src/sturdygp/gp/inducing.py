@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.rows import Inputs, Rows, Spread
+from sturdygp.gp.rows import Extent, Inputs, Rows
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel
@@ -45,7 +45,7 @@ def moved_inputs(kernel: Kernel, X: Inputs, sites: Sites, Z: FloatArray) -> Floa
     """Inducing inputs nearer to where the bound is highest, for given sites and parameters."""
     # A site of negative precision would gain by what the inducing inputs do not tell.
     trusted = Sites(sites.target, np.maximum(sites.precision, 0.0), sites.log_scale)
-    spread = Spread.of(X).std
+    spread = Extent.of(X).std
     unit = np.where(spread > 0.0, spread, 1.0)
 
     def loss(z: FloatArray) -> tuple[float, FloatArray]:

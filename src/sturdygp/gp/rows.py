@@ -15,6 +15,11 @@ from sturdygp._typing import BoolArray, FloatArray
 
 T = TypeVar("T")
 
+# Share of the rows that are central, and how many standard deviations they reach if a column is normal. A
+# range of more than three times theirs is that of a few rows.
+CENTRAL, CENTRAL_DEVIATIONS, STRETCHED = 0.9, 3.29, 3.0
+# Rows that are looked at together; all pairs of more would only cost time.
+SOME_ROWS = 2000
 # Work on the inputs of a block and on the same rows of other arrays; and how results of blocks are joined.
 Work: TypeAlias = Callable[..., T]
 Merge: TypeAlias = Callable[[Iterable[T]], T]
@@ -125,3 +130,31 @@ class Spread:
             self.mean + apart * other.count / count,
             self.scatter + other.scatter + apart**2 * self.count * other.count / count,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """How far the rows reach, column by column, but for a few that lie far from all others.
+
+    A clock that was reset, or a fill value, in one row would otherwise stretch a column.
+    """
+
+    range: FloatArray
+    std: FloatArray
+
+    @classmethod
+    def of(cls, X: Inputs) -> Self:
+        """Range and standard deviation; where the former is stretched, both as the central rows have them."""
+        spread, some = Spread.of(X), evenly_spaced(X)
+        low, high = np.quantile(some, (0.5 - CENTRAL / 2.0, 0.5 + CENTRAL / 2.0), axis=0)
+        central = high - low
+        stretched = (central > 0.0) & (spread.range > STRETCHED * central)
+        return cls(
+            np.where(stretched, STRETCHED * central, spread.range),
+            np.where(stretched, central / CENTRAL_DEVIATIONS, spread.std),
+        )
+
+
+def evenly_spaced(X: Inputs) -> FloatArray:
+    """Some of the rows, if they are many."""
+    return np.asarray(X[np.linspace(0, len(X) - 1, min(len(X), SOME_ROWS)).astype(int)])

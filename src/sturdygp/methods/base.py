@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior, Prior
-from sturdygp.gp.rows import Inputs, Rows, Spread
+from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
@@ -24,8 +24,6 @@ from sturdygp.status import Status
 LENGTH_SCALE_BOX = (0.02, 20.0)
 VARIANCE_BOX = (1e-4, 1e3)
 START_LENGTH_SCALE = 0.2
-# Rows from which the median distance is taken; all pairs of more would only cost time.
-DISTANCE_ROWS = 2000
 # Logarithm of the nominal noise variance, for scaled targets.
 LOG_NOISE_BOX = np.log(np.array([[1e-8, 1e2]]))
 # The paper starts at a fifth of the median distance, other starts at all of it or a little more.
@@ -118,7 +116,8 @@ class Fit:
     ``weights`` is the share of its nominal precision that each observation keeps. Methods that tell
     outliers from nominal observations also have their probabilities, and a model for new readings.
     ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
-    log densities of readings, one for each unless said otherwise. ``resume`` is where another fit may
+    log densities of readings, one for each unless said otherwise. Noise is normal, or Student-t with ``dof``
+    degrees of freedom, whose squared scale ``noise_variance`` then is. ``resume`` is where another fit may
     start.
     """
 
@@ -133,6 +132,7 @@ class Fit:
     outlier_proba: FloatArray | None = None
     outlier_model: OutlierModel | None = None
     n_densities: float | None = None
+    dof: float | None = None
     note: str = ""
     resume: Resume | None = None
 
@@ -159,30 +159,39 @@ def in_memory(X: Inputs) -> FloatArray:
     return X
 
 
-def median_distance(X: Inputs) -> float:
+def median_distance(rows: FloatArray) -> float:
     """Median Euclidean distance between rows, or 1 if all rows are the same."""
-    few = min(len(X), DISTANCE_ROWS)
-    distances = pdist(X[np.linspace(0, len(X) - 1, few).astype(int)])
+    distances = pdist(rows)
     positive = distances[distances > 0.0]
-    return float(np.median(distances)) or float(np.median(positive)) if positive.size else 1.0
+    if not positive.size:
+        return 1.0
+    return float(np.median(distances)) or float(np.median(positive))
 
 
 def default_kernel(X: Inputs) -> SquaredExponential:
-    """The paper's kernel and start, in a box that follows the inputs."""
-    spread = Spread.of(X).range
-    spread[spread == 0.0] = 1.0
-    box = spread[:, None] * np.array(LENGTH_SCALE_BOX)
-    start = np.clip(START_LENGTH_SCALE * median_distance(X), box[:, 0], box[:, 1])
+    """The paper's kernel and start, in a box that follows the inputs.
+
+    Distances are those of inputs in units of their spread, so that it matters little in which others they
+    come. Units are powers of two: inputs of about one spread start alike, as in the paper.
+    """
+    extent = Extent.of(X)
+    range_, spread = (np.where(size > 0.0, size, 1.0) for size in (extent.range, extent.std))
+    unit = 2.0 ** np.round(np.log2(spread))
+    box = range_[:, None] * np.array(LENGTH_SCALE_BOX)
+    start = START_LENGTH_SCALE * median_distance(evenly_spaced(X) / unit) * unit
     bounds = tuple((low, high) for low, high in box.tolist())
     return SquaredExponential(
-        tuple(start.tolist()), 1.0, length_scale_bounds=bounds, variance_bounds=VARIANCE_BOX
+        tuple(np.clip(start, *box.T).tolist()),
+        1.0,
+        length_scale_bounds=bounds,
+        variance_bounds=VARIANCE_BOX,
     )
 
 
 def with_fine_part(kernel: SquaredExponential, X: Inputs) -> Sum:
     """The kernel and one like it with short length scales, within the same box."""
     low, high = np.array(kernel.length_scale_bounds, dtype=np.float64).T
-    length_scale = np.clip(FINE_LENGTH_SCALE * Spread.of(X).std, low, high)
+    length_scale = np.clip(FINE_LENGTH_SCALE * Extent.of(X).std, low, high)
     fine = replace(
         kernel,
         length_scale=tuple(length_scale.tolist()),

@@ -10,13 +10,13 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rows import Inputs, Spread
+from sturdygp.gp.rows import Extent, Inputs
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.alternating import LogDensity
 from sturdygp.methods.base import Problem
 
 # A length scale is about this many standard deviations of a single input, and how widely its logarithm is
-# spread around that; both times the root of the number of inputs, which differ the more in what they matter.
+# spread around that; both times the root of the number of inputs, as many differ more in what they matter.
 TYPICAL_LENGTH, LENGTH_WIDTH = 1.2, 1.0 / 3.0
 
 
@@ -78,7 +78,7 @@ def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:
 
     In many dimensions it is longer, as distances are. The last ``fine`` parameters serve something else.
     """
-    spread = Spread.of(X).std
+    spread = Extent.of(X).std
     typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
     centre, width = np.zeros(kernel.theta.size), np.full(kernel.theta.size, inf)
     for index, name in enumerate(kernel.parameter_names[: kernel.theta.size - fine]):
