@@ -83,6 +83,14 @@ def test_a_callback_can_stop_a_fit_which_is_no_reason_to_warn(estimator, data):
     assert np.isfinite(model.predict(data.X_test)).all()
 
 
+@pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
+def test_a_callback_is_not_asked_again_once_it_said_stop(estimator, data):
+    heard = []
+    model = clone(estimator).set_params(callback=lambda progress: heard.append(progress) or len(heard) == 1)
+    assert model.fit(data.X, data.y[:, 0]).status_ is Status.STOPPED
+    assert len(heard) == 1
+
+
 @pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
     all_heard = []
@@ -157,6 +165,34 @@ def test_a_warm_start_with_other_readings_or_another_kernel(data):
     assert model.bound_ == pytest.approx(fresh.bound_, abs=0.1)
     model.set_params(kernel=Matern32(1.0)).fit(data.X, data.y[:, 0])
     assert isinstance(model.kernel_, Matern32)
+
+
+@pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
+def test_a_warm_start_does_not_take_the_weights_of_other_readings_along(estimator, data):
+    """Neither of a clean set for one with faults, nor of the same readings in another order."""
+    X, y = data.X, data.f[:, 0] + 0.1 * np.sin(40.0 * data.X[:, 0])
+    order = np.random.default_rng(0).permutation(90)
+    faulty = y.copy()
+    faulty[::4] += 20.0
+    fresh = clone(estimator).fit(X, faulty)
+    model = clone(estimator).set_params(warm_start=True).fit(X, y).fit(X, faulty)
+    assert model.bound_ > fresh.bound_ - 3.0
+    model.fit(X[order], faulty[order])
+    assert model.bound_ > fresh.bound_ - 3.0
+
+
+def test_a_warm_start_goes_by_the_arguments_of_today(data):
+    X, y = data.X, data.y[:, 0]
+    model = StudentTGPRegressor(dof=4.0, warm_start=True).fit(X, y).set_params(dof=50.0).fit(X, y)
+    assert model.bound_ == pytest.approx(StudentTGPRegressor(dof=50.0).fit(X, y).bound_, abs=0.01)
+    known = StandardGPRegressor(warm_start=True).fit(X, y).set_params(noise="fixed", init_noise_variance=0.2)
+    assert known.fit(X, y).noise_variance_ == pytest.approx(0.2)
+
+
+def test_a_checkpoint_may_be_a_path_when_a_model_is_saved(data, file, tmp_path):
+    model = AsorGPRegressor(checkpoint=file).fit(data.X, data.y[:, 0])
+    model.save(tmp_path / "model.sgp")
+    assert load(tmp_path / "model.sgp").checkpoint == str(file)
 
 
 def test_a_saved_model_has_no_callback(data, tmp_path):

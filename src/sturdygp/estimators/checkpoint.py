@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 
@@ -25,20 +24,11 @@ INTERVAL = 30.0
 
 @dataclass
 class Checkpoint:
-    """The file of one output, and a fingerprint of its data and settings."""
+    """The file of one output, and the fingerprint of the fit that it is of."""
 
     path: Path
     fingerprint: str
     written: float = -np.inf
-
-    @classmethod
-    def of(cls, path: Path, problem: Problem, settings: str) -> Self:
-        """The file for a problem that is fitted with some settings."""
-        hashed = sha256(f"{settings} {problem.kernel!r}".encode())
-        inputs = () if isinstance(problem.X, Rows) else (problem.X,)
-        for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing):
-            hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
-        return cls(path, hashed.hexdigest())
 
     def read(self) -> Resume | None:
         """Where the fit was; None if there is no file."""
@@ -81,3 +71,12 @@ class Checkpoint:
         }
         write_archive(self.path, document, store)
         self.written = now
+
+
+def fingerprint(problem: Problem, settings: str) -> str:
+    """What tells a fit from others: its data, its settings, and the kernel it was given."""
+    hashed = sha256(f"{settings} {problem.kernel!r}".encode())
+    inputs = () if isinstance(problem.X, Rows) else (problem.X,)
+    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing):
+        hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()

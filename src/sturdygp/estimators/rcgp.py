@@ -30,8 +30,10 @@ class RCGPRegressor(BaseGPRegressor):
         Sign of the shift of the targets; 1 is the minimiser of the loss. ``epsilon=0.05, recentre=0,
         centre="mean", loo_score="plain", shift_sign=-1`` are the settings of the published comparison.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol,
-    random_state, n_jobs, verbose, callback, warm_start, checkpoint
-        As for :class:`AsorGPRegressor`.
+    random_state, n_jobs, verbose, callback, warm_start
+        As for :class:`AsorGPRegressor`; a warm start is one from the last kernel.
+    checkpoint : None
+        There are none of this method.
 
     Attributes
     ----------
@@ -46,6 +48,8 @@ class RCGPRegressor(BaseGPRegressor):
     shift_sign: int = 1
 
     def _method(self) -> Rcgp:
+        if self.checkpoint is not None:
+            raise ValueError("RCGPRegressor keeps no checkpoint of a fit; leave checkpoint out")
         if not 0.0 <= self.epsilon < 1.0:
             raise ValueError(f"epsilon must be a share of the readings, in [0, 1), got {self.epsilon!r}")
         if self.recentre != int(self.recentre) or self.recentre < 0:

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sturdygp._typing import BoolArray
 from sturdygp.estimators.checkpoint import Checkpoint
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.progress import FitCallback, Pace
@@ -43,24 +42,23 @@ class Watch:
 class Attendance:
     """What the caller wants to hear and keep of the fits of all outputs, and to start them from.
 
-    ``settings`` tell one fit from another, beside its data; ``previous`` are earlier fits, or none.
+    ``previous`` are earlier fits, or none.
     """
 
     n_outputs: int
     listeners: Sequence[FitCallback]
     checkpoint: PathLike | None
-    settings: str
     previous: Sequence[FittedOutput]
 
-    def start(self, problem: Problem, output: int, observed: BoolArray) -> Problem:
+    def start(self, problem: Problem, output: int, fingerprint: str) -> Problem:
         """The problem with those who listen, from where it starts."""
         if output < len(self.previous):
-            problem = warmed(problem, self.previous[output], observed)
+            problem = warmed(problem, self.previous[output], fingerprint)
         if self.checkpoint is None:
             callback = Watch(Pace(output), self.listeners, None) if self.listeners else None
             return replace(problem, callback=callback)
         path = checkpoint_path(self.checkpoint, output, self.n_outputs)
-        checkpoint = Checkpoint.of(path, problem, self.settings)
+        checkpoint = Checkpoint(path, fingerprint)
         found = checkpoint.read()
         return replace(
             problem,
@@ -76,12 +74,15 @@ class Attendance:
             checkpoint_path(self.checkpoint, output, self.n_outputs).unlink(missing_ok=True)
 
 
-def warmed(problem: Problem, previous: FittedOutput, observed: BoolArray) -> Problem:
-    """The problem from where an earlier fit ended; with other readings, from its kernel."""
+def warmed(problem: Problem, previous: FittedOutput, fingerprint: str) -> Problem:
+    """The problem from where the same fit ended; with other data or settings, from its kernel.
+
+    Weights and outlier probabilities belong to readings: those of others mislead.
+    """
     kernel, found = previous.fit.posterior.kernel, previous.fit.resume
     finer, same = problem.finer, kernel.parameter_names == problem.kernel.parameter_names
     known = same or (finer is not None and kernel.parameter_names == finer.kernel.parameter_names)
-    if known and found is not None and np.array_equal(previous.observed, observed):
+    if known and found is not None and previous.fingerprint == fingerprint:
         return replace(problem, resume=found)
     if not same:
         return problem
@@ -98,3 +99,16 @@ def checkpoint_path(path: PathLike, output: int, n_outputs: int) -> Path:
     ('fit.ckpt', 'fit.ckpt.2')
     """
     return Path(path) if n_outputs == 1 else Path(f"{os.fspath(path)}.{output}")
+
+
+def check_watchers(callback: object, checkpoint: object) -> None:
+    """Refuse what would only fail once a fit is under way."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be a function of a Progress, got {callback!r}")
+    if checkpoint is None:
+        return
+    if not isinstance(checkpoint, str | os.PathLike):
+        raise ValueError(f"checkpoint must be the path of a file, got {checkpoint!r}")
+    folder = Path(checkpoint).absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"checkpoint must be a file in a folder that is there; {folder} is not")

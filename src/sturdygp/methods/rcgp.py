@@ -7,7 +7,7 @@ variance ``noise (1 + r^2 / c^2)`` and targets ``y + 2 noise r / (c^2 + r^2)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Literal
 
@@ -19,6 +19,7 @@ from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
 from sturdygp.optimise import Evaluation, Optimum, best_of, maximise
+from sturdygp.status import Status
 
 Centre = Literal["median", "mean"]
 Score = Literal["weighted", "plain"]
@@ -83,10 +84,11 @@ class Rcgp:
         y = problem.y
         mean = float(np.median(y) if self.centre == "median" else y.mean())
         weighting = Weighting.around(y, mean, mean, self.epsilon, self.shift_sign)
-        optima = [self._climb(problem, kernel, weighting) for kernel in kernel_starts(problem, self.n_starts)]
-        best, count = best_of(optima), 1 + sum(optimum.n_evaluations for optimum in optima)
+        best, count = self._best_climb(problem, weighting)
         posterior, noise = self._posterior(problem, best, weighting)
         for _ in range(self.recentre):
+            if best.status is Status.STOPPED:
+                break
             weighting = Weighting.around(
                 y, mean, posterior.leave_one_out().mean, self.epsilon, self.shift_sign
             )
@@ -104,6 +106,17 @@ class Rcgp:
             trace=best.trace,
             n_densities=float(self._counts(weighting).sum()),
         )
+
+    def _best_climb(self, problem: Problem, weighting: Weighting) -> tuple[Optimum[None], int]:
+        """The best of all starts, or of those until somebody said to stop; and the factorisations so far."""
+        optima: list[Optimum[None]] = []
+        for kernel in kernel_starts(problem, self.n_starts):
+            optima.append(self._climb(problem, kernel, weighting))
+            if optima[-1].status is Status.STOPPED:
+                break
+        count = 1 + sum(optimum.n_evaluations for optimum in optima)
+        best = best_of(optima)
+        return (replace(best, status=Status.STOPPED) if optima[-1].status is Status.STOPPED else best), count
 
     def _counts(self, weighting: Weighting) -> FloatArray:
         """How much the density of each reading counts."""
