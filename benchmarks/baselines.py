@@ -42,8 +42,7 @@ def approximations(prior: ZeroMean, y: np.ndarray) -> dict[str, Marginals]:
     precision = np.full(y.size, 1.0 / NOISE)
     for _ in range(E_STEPS):
         variational = prior.condition(Sites(y, precision, np.zeros_like(y))).marginals()
-        second_moment = (y - variational.mean) ** 2 + variational.variance
-        precision = likelihood.weight(second_moment) / NOISE
+        precision = likelihood.weight(variational.second_moment(y)) / NOISE
     start = NaturalSites(precision, precision * y)
     propagated = Propagation(prior, y, likelihood).run(start, careful=True).posterior.marginals()
     expanded = approximate(prior, y, likelihood, 0.0, variational.mean).posterior.marginals()

@@ -1,6 +1,7 @@
 """Learned contamination: its bound, gradients and moments against something independent."""
 
 from copy import deepcopy
+from dataclasses import replace
 from math import exp, log
 
 import numpy as np
@@ -26,10 +27,18 @@ from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.fine import fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior, Shape
+from sturdygp.methods.adaptive.method import parameter_covariance
+from sturdygp.methods.adaptive.model import (
+    EXTRA_BOX,
+    AdaptiveModel,
+    Branches,
+    Contamination,
+    ContaminationPrior,
+    Shape,
+)
 from sturdygp.methods.adaptive.screening import Screening, distinct
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
-from sturdygp.methods.alternating import Trail, expected_log_sites
+from sturdygp.methods.alternating import Start, Trail, expected_log_sites
 from sturdygp.methods.base import Problem, default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
 from sturdygp.metrics import rmse
@@ -547,3 +556,27 @@ def test_a_bad_prior_is_refused():
         ContaminationPrior(ratio=-1.0)
     with pytest.raises(ValueError, match="ContaminationPrior or None"):
         RobustGPRegressor(prior=3).fit(np.zeros((4, 1)), np.zeros(4))
+
+
+def test_parameters_that_a_bound_holds_are_known():
+    kernel = SquaredExponential((1.0, 2.0), 1.0)
+    x = np.append(kernel.theta, [0.0, 1.0, EXTRA_BOX[2, 1]])
+    root = np.random.default_rng(0).normal(size=(6, 6))
+    curvature = root @ root.T + np.eye(6)
+    optimum = Optimum(x, 0.0, np.zeros(6), Trail(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
+    found = parameter_covariance(optimum, Start(kernel, x[3:], None))
+    np.testing.assert_allclose(found, np.linalg.inv(curvature[:5, :5])[:3, :3])
+    held = replace(kernel, length_scale_bounds=(1.0, 10.0))
+    found = parameter_covariance(optimum, Start(held, x[3:], None))
+    index = held.parameter_names.index("length_scale[0]")
+    assert not found[index].any()
+    assert not found[:, index].any()
+
+
+def test_faults_beyond_all_measure_are_reported_as_they_are():
+    x = np.linspace(0, 10, 60)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60)
+    y[7] = 9.96921e36
+    model = RobustGPRegressor().fit(x, y)
+    assert np.flatnonzero(model.outlier_proba_ > 0.5).tolist() == [7]
+    assert model.contamination_shift_ == pytest.approx(9.96921e36, rel=1e-6)

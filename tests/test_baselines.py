@@ -421,6 +421,19 @@ def test_fallbacks_say_so(monkeypatch):
     assert "variational Bayes" in StudentT("ep").fit(p).note
 
 
+@pytest.mark.parametrize(("dof", "note"), [(0.2, "variational Bayes"), (0.7, "fractional (0.76)")])
+def test_long_tails_leave_little_to_fractions(dof, note, monkeypatch):
+    original = student_t_method.Propagation.run
+
+    def failing(self, start, *, careful):
+        if self.share == 1.0:
+            raise student_t_method.NotPositiveDefiniteError("on purpose")
+        return original(self, start, careful=careful)
+
+    monkeypatch.setattr(student_t_method.Propagation, "run", failing)
+    assert note in StudentT("ep", dof).fit(make_problem(15, 0.3, 0)).note
+
+
 @pytest.mark.parametrize("inference", ["vb", "laplace", "ep"])
 def test_many_degrees_of_freedom_are_standard(inference):
     p = make_problem(25, 0.0, 3)

@@ -99,6 +99,20 @@ def test_a_model_does_not_take_its_rows_along(data):
     assert again._outputs[0].fit.posterior.X.blocks == ()
 
 
+def test_blocks_without_rows_are_passed_over(data):
+    table = pd.DataFrame(data.X, columns=["a", "b"]).assign(y=data.y[:, 0], row=np.arange(450.0))
+    blocks = dd.from_pandas(table, npartitions=5, sort=False)
+    kept, few = table[table["row"] > 200], blocks[blocks["row"] > 200]
+    model = AsorGPRegressor(inducing=25).fit(few[["a", "b"]], few["y"])
+    alone = AsorGPRegressor(inducing=25).fit(kept[["a", "b"]], kept["y"])
+    # Names of columns are known, so that nothing is to be warned of.
+    found = model.predict(few[["a", "b"]], return_std=True)
+    for part, expected in zip(found, alone.predict(kept[["a", "b"]], return_std=True), strict=True):
+        np.testing.assert_allclose(part.compute(), expected, atol=1e-4)
+    with pytest.raises(ValueError, match="does not take the rows"):
+        pickle.loads(pickle.dumps(model)).leave_one_out()
+
+
 def test_what_cannot_be_done_is_refused_first(data):
     X, y = in_blocks(data.X), data.y[:, 0]
     with pytest.raises(ValueError, match='inducing="auto"'):

@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Sites, condition, posterior, reduction
 from sturdygp.gp.exact import ExactPrior
-from sturdygp.gp.uncertain import UncertainPosterior
+from sturdygp.gp.uncertain import UncertainPosterior, principal_steps
 from sturdygp.kernels import Matern32, Matern52, SquaredExponential
 
 
@@ -395,3 +395,13 @@ def test_what_a_moved_kernel_makes_improper_is_left_out():
     uncertain = UncertainPosterior.around(best, X, partial(ExactPrior.at, X=X), np.diag([1.0, 0.0]))
     assert uncertain.moved == ()
     np.testing.assert_array_equal(uncertain.predict(X).variance, best.predict(X).variance)
+
+
+def test_parameters_move_upwards_whichever_way_an_eigenvector_points(monkeypatch):
+    covariance = np.array([[0.3, -0.1], [-0.1, 0.2]])
+    steps = principal_steps(covariance)
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: (eigh(matrix)[0], -eigh(matrix)[1]))
+    np.testing.assert_array_equal(principal_steps(covariance), steps)
+    assert all(step.sum() > 0.0 for step in steps)
+    np.testing.assert_allclose(sum(np.outer(step, step) for step in steps), covariance)

@@ -1,5 +1,7 @@
 """Inducing points, against the exact process and central differences."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
@@ -298,3 +300,12 @@ def test_many_inputs_are_found_along_a_line():
     model = StandardGPRegressor(inducing=100).fit(X, y)
     assert len(model._outputs[0].fit.posterior.features.Z) == 100
     assert np.mean((model.predict(X) - np.sin(30.0 * X[:, 0])) ** 2) < 0.01
+
+
+def test_a_model_can_be_copied_after_every_question():
+    data = make_synthetic(60, 5, rate=0.1, seed=0)
+    model = AsorGPRegressor(inducing=20).fit(data.X, data.y[:, 0])
+    left_out = model.leave_one_out()
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(data.X_test), model.predict(data.X_test))
+    np.testing.assert_allclose(again.leave_one_out(), left_out)

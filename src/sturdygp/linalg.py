@@ -17,7 +17,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.lapack import add_outer, factorise, invert, solve_triangular, solve_vector
 
-# The one jitter policy: nothing, then these multiples of the mean diagonal.
+# The one jitter policy: nothing, then these multiples of the scale of the matrix.
 JITTERS = (0.0, *(10.0**exponent for exponent in range(-12, -3)))
 
 # Below this product of precision and prior variance, (1 - [B^-1]_ii) / precision loses digits.
@@ -89,13 +89,14 @@ def cholesky(matrix: FloatArray, *, overwrite: bool = False) -> Cholesky:
     return Cholesky(lower)
 
 
-def jittered_cholesky(matrix: FloatArray) -> Cholesky:
+def jittered_cholesky(matrix: FloatArray, scale: float | None = None) -> Cholesky:
     """Factorise a positive semi-definite matrix, adding as little to its diagonal as will do.
 
-    For prior covariances only, whose smallest eigenvalues are rounding errors. What was
-    added is in ``jitter``.
+    For covariances without noise, whose smallest eigenvalues are rounding errors: multiples of ``scale``, by
+    default the mean diagonal. A difference of two matrices has those of the larger ones. What was added is in
+    ``jitter``.
     """
-    scale = float(matrix.diagonal().mean())
+    scale = float(matrix.diagonal().mean()) if scale is None else scale
     for relative in JITTERS:
         jitter = relative * scale
         shifted = matrix.copy()
@@ -105,7 +106,7 @@ def jittered_cholesky(matrix: FloatArray) -> Cholesky:
         except NotPositiveDefiniteError:
             continue
     raise NotPositiveDefiniteError(
-        f"a covariance matrix is indefinite even with {JITTERS[-1]:g} of its mean diagonal "
+        f"a covariance matrix is indefinite even with {JITTERS[-1]:g} of its scale "
         f"({scale:g}) added: its kernel is not positive semi-definite, or its entries are not finite"
     )
 

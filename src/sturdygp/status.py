@@ -13,10 +13,7 @@ class Status(Enum):
         "no step improves the objective any further although its gradient is above tol; "
         "the optimum is found to rounding error, or the kernel's bounds are too tight"
     )
-    FAILED = (
-        "the objective could not be evaluated at the start; "
-        "check the scale of the data, the kernel's bounds and duplicated inputs"
-    )
+    FAILED = "the objective could not be evaluated at the start"
 
     @property
     def message(self) -> str:

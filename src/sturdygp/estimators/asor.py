@@ -55,7 +55,7 @@ class AsorGPRegressor(FlaggingGPRegressor):
         Called with a :class:`~sturdygp.Progress` after each iteration with all readings. If it returns True,
         the fit ends there, with status ``STOPPED``.
     warm_start : bool
-        Start from where the last fit ended, or from its kernel if other readings are observed.
+        Start from where the last fit ended, or from its kernel if the data or other arguments have changed.
     checkpoint : path, optional
         File that holds where a fit is, written every half minute; if it is there, the fit goes on from it. It
         is removed when the fit is done. With several outputs, a file for each.

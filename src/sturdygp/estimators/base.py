@@ -15,8 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sturdygp._typing import FloatArray
+from sturdygp.estimators.checkpoint import fingerprint
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
+from sturdygp.estimators.interop import warn_if_noise_is_there_twice
 from sturdygp.estimators.messages import warn_if_not_converged
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.predicting import Predictor
@@ -24,12 +26,14 @@ from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.saving import ModelState, write_model
 from sturdygp.estimators.threads import threads_for_fit
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
-from sturdygp.estimators.watching import Attendance, PathLike
+from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
+from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
 
-# Arguments that its data show; and those that a fit may go on with others of.
+CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
+# Arguments that do not tell one fit from another: they show in its arrays, or may change when it goes on.
 NOT_OF_THE_FIT = (
     *("kernel", "inducing", "random_state"),
     *("max_iter", "tol", "n_jobs", "verbose", "callback", "warm_start", "checkpoint"),
@@ -100,12 +104,17 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         -------
         self
         """
-        method = self._method()
-        return self._fit(X, y, lambda _: method)
+        self._method()  # refuses bad arguments before anything is done
+        return self._fit(X, y, self._method_for)
+
+    def _method_for(self, _output: OutputData) -> Method:
+        """The method for one output; some depend on its scale."""
+        return self._method()
 
     def _fit(self, X: Any, y: Any, method_for: Callable[[OutputData], Method]) -> Self:
         """Fit each output with the method that its data ask for."""
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
+        warn_if_noise_is_there_twice(self.kernel)
         inputs = self._check_inputs(X)
         targets = check_targets(y.compute() if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
@@ -154,21 +163,29 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             inducing=inducing_inputs(self.inducing, kernel, rows),
             ours=self.kernel is None,
         )
-        problem = attendance.start(problem, index, observed)
-        fit = fitted(method_for(data), problem, optimise_inducing=self.optimise_inducing)
+        mark = fingerprint(problem, self._settings())
+        problem = attendance.start(problem, index, mark)
+        try:
+            fit = fitted(method_for(data), problem, optimise_inducing=self.optimise_inducing)
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(f"output {index} cannot be fitted: {error}. {CHECK}") from error
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
-        return FittedOutput(observed, scaling, fit)
+        return FittedOutput(observed, scaling, fit, mark)
 
     def _attendance(self, n_outputs: int) -> Attendance:
         """What is to be heard and kept of a fit."""
+        check_watchers(self.callback, self.checkpoint)
         listeners: list[FitCallback] = [print] if self.verbose > 1 else []
         if self.callback is not None:
             listeners = [*listeners, self.callback]
-        names = (each.name for each in fields(self) if each.name not in NOT_OF_THE_FIT)
-        settings = f"{type(self).__name__} {[(name, getattr(self, name)) for name in names]}"
         previous = getattr(self, "_outputs", []) if self.warm_start else []
-        return Attendance(n_outputs, listeners, self.checkpoint, settings, previous)
+        return Attendance(n_outputs, listeners, self.checkpoint, previous)
+
+    def _settings(self) -> str:
+        """Arguments that tell one fit from another."""
+        names = (each.name for each in fields(self) if each.name not in NOT_OF_THE_FIT)
+        return f"{type(self).__name__} {[(name, getattr(self, name)) for name in names]}"
 
     def _store(self, *, single: bool) -> None:
         """Fitted attributes in the units of y: one value, or one for each output."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.rows import Merge, Rows, T, Work
@@ -65,10 +66,12 @@ class DaskRows(Rows):
         from dask.base import persist  # noqa: PLC0415
 
         array = as_array(X)
-        blocks = array.to_delayed().ravel().tolist()
+        # A filter may have left nothing of some.
+        blocks = [block for block, length in with_lengths(array) if length]
         if on_cluster():
             blocks = persist(*blocks)
-        rows = cls(blocks, np.array(array.chunks[0]), array.shape)
+        lengths = np.array(array.chunks[0])
+        rows = cls(blocks, lengths[lengths > 0], array.shape)
         if not rows.gather(all_finite, all):
             raise ValueError(
                 "X contains NaN or infinity; drop or impute those rows (only targets may be missing)"
@@ -79,6 +82,10 @@ class DaskRows(Rows):
         """Work on each block with its part of the arrays, where the block is; then join the results."""
         from dask.delayed import delayed  # noqa: PLC0415
 
+        if not self.blocks:
+            raise ValueError(
+                "a model that was copied or sent does not take the rows of a Dask collection along"
+            )
         # As data, the work travels once to each worker instead of once for each block.
         shared = delayed(work, pure=False)
         parts = [
@@ -134,6 +141,11 @@ class DaskRows(Rows):
         return [slice(end - length, end) for end, length in zip(ends, self.lengths, strict=True)]
 
 
+def with_lengths(array: Any) -> list[tuple[Any, int]]:
+    """The blocks of a Dask array, and how many rows each has."""
+    return list(zip(array.to_delayed().ravel(), array.chunks[0], strict=True))
+
+
 def call(work: Work[T], X: FloatArray, *by_row: FloatArray) -> T:
     """Do the work."""
     return work(X, *by_row)
@@ -152,11 +164,18 @@ def predict_blocks(model: Any, X: Any, *, return_std: bool, include_noise: bool)
     array, shared = as_array(X), delayed(model, pure=False)
     outputs = () if model._single else (len(model._outputs),)
     means, stds = [], []
-    for block, length in zip(array.to_delayed().ravel(), array.chunks[0], strict=True):
-        found = shared.predict(block, return_std=return_std, include_noise=include_noise)
+    for block, length in with_lengths(array):
+        if not length:
+            continue
+        found = delayed(predicted_block, pure=False)(shared, block, return_std, include_noise)
         mean, std = (found[0], found[1]) if return_std else (found, None)
         means.append(da.from_delayed(mean, (length, *outputs), np.float64))
         if std is not None:
             stds.append(da.from_delayed(std, (length, *outputs), np.float64))
     mean = da.concatenate(means)
     return (mean, da.concatenate(stds)) if return_std else mean
+
+
+def predicted_block(model: Any, X: FloatArray, return_std: bool, include_noise: bool) -> Any:
+    """Predictions for one block; the names of its columns were checked before."""
+    return model.predict_checked(check_array(X, dtype=np.float64), return_std, False, include_noise)

@@ -59,11 +59,22 @@ def automatic_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
 
 def fitted(method: Method, problem: Problem, *, optimise_inducing: bool) -> Fit:
     """The fit; or, if it is better, that with inducing inputs moved to where its bound is highest."""
+    moving = optimise_inducing and problem.inducing is not None
+    if moving:
+        check_movable(problem)
     fit = method.fit(problem)
-    if problem.inducing is None or not optimise_inducing or fit.status is Status.STOPPED:
+    if problem.inducing is None or not moving or fit.status is Status.STOPPED:
         return fit
     posterior = fit.posterior
     moved = moved_inputs(posterior.kernel, problem.X, posterior.sites, problem.inducing)
     again = method.fit(replace(problem, inducing=moved, resume=fit.resume))
     spent = fit.n_factorizations + again.n_factorizations
     return replace(again if again.bound > fit.bound else fit, n_factorizations=spent)
+
+
+def check_movable(problem: Problem) -> None:
+    """Refuse kernels without derivatives by their inputs, before anything is fitted."""
+    try:
+        problem.kernel.input_pullback(problem.X[np.arange(1)], None, np.zeros((1, 1)))
+    except NotImplementedError as error:
+        raise ValueError(f"optimise_inducing must be False: {error}") from None

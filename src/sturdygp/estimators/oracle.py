@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import OutputData
+from sturdygp.estimators.standard import known_noise_scaled
 from sturdygp.estimators.validation import check_choice
 from sturdygp.methods.oracle import Oracle
 
@@ -22,7 +23,8 @@ class OracleGPRegressor(BaseGPRegressor):
     Parameters
     ----------
     noise : {"learn", "fixed"}
-        Learn the nominal noise variance, or keep it at ``init_noise_variance``.
+        Learn the nominal noise variance, or keep it at ``init_noise_variance``, which then is in the units
+        of y, squared.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
     random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
@@ -81,13 +83,14 @@ class OracleGPRegressor(BaseGPRegressor):
 
         def method_for(output: OutputData) -> Oracle:
             rows, scale = output.observed, output.scaling.scale
-            return Oracle(
+            method = Oracle(
                 outlier_mask=mask[rows, output.index],
                 outlier_variance=variance[rows, output.index] / scale**2,
                 outlier_mean=mean[rows, output.index] / scale,
                 learn_noise=self.noise == "learn",
                 **common,
             )
+            return known_noise_scaled(method, output)
 
         return self._fit(X, y, method_for)
 

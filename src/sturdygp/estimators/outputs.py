@@ -12,11 +12,14 @@ from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sparse import SparsePosterior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.base import Fit, OutlierModel, Verdict
+from sturdygp.methods.student_t.likelihood import TLikelihood
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
 # Standard deviations to a median absolute deviation, for normal data.
 NORMAL_MAD = 1.4826
+# Distances below this share of the centre are rounding errors.
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 # Probability above which a reading is called faulty.
 FAULTY = 0.5
 
@@ -34,9 +37,15 @@ class Scaling:
         if how is None:
             return cls(0.0, 1.0)
         centre = float(np.median(y) if how == "robust" else y.mean())
-        deviation = float(NORMAL_MAD * np.median(np.abs(y - centre)) if how == "robust" else y.std())
-        # More than half of the targets equal: what is left to scale by is all of them.
-        return cls(centre, deviation or float(y.std()) or 1.0)
+        distance = np.abs(y - centre)
+        away = distance[distance > ROUNDING * abs(centre)]
+        if not away.size:
+            return cls(centre, 1.0)
+        if how == "standard":
+            return cls(centre, float(y.std()))
+        # If more than half of the targets are equal, the others tell the scale.
+        most_are_away = 2 * away.size > y.size
+        return cls(centre, NORMAL_MAD * float(np.median(distance if most_are_away else away)))
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Scaled targets."""
@@ -58,11 +67,15 @@ class OutputData:
 
 @dataclass(frozen=True, eq=False)
 class FittedOutput:
-    """One output: where it was observed, how it was scaled, what was found."""
+    """One output: where it was observed, how it was scaled, what was found.
+
+    The fingerprint tells whether another fit has the same data and settings.
+    """
 
     observed: BoolArray
     scaling: Scaling
     fit: Fit
+    fingerprint: str = ""
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Values for the observed entries, NaN for the missing ones."""
@@ -103,21 +116,36 @@ class FittedOutput:
         """Means alone, which cost less."""
         return self.scaling.centre + self.scaling.scale * self.fit.posterior.predict_mean(X)
 
+    @property
+    def _noise_variance(self) -> float:
+        """What a nominal reading adds to the variance of the function, for scaled targets."""
+        dof, noise = self.fit.dof, self.fit.noise_variance
+        return noise if dof is None else TLikelihood(noise, dof).normal_variance
+
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
         """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
         latent = self.fit.posterior.predict(X)
-        noise = self.fit.noise_variance if include_noise else 0.0
+        noise = self._noise_variance if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
+
+    def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Log density of nominal readings, in the units of y."""
+        if self.fit.dof is not None:
+            latent, noise = self.fit.posterior.predict(X), TLikelihood(self.fit.noise_variance, self.fit.dof)
+            log_density = noise.tilted(self.scaling.forward(y), latent).log_z
+            return np.asarray(log_density - np.log(self.scaling.scale))
+        p = self.predict(X, include_noise=True)
+        return -0.5 * (np.log(2.0 * np.pi * p.variance) + (y - p.mean) ** 2 / p.variance)
 
     def leave_one_out(self, *, include_noise: bool) -> Marginals:
         """Means and variances at the observed rows, each without its own reading."""
         latent = self.fit.posterior.leave_one_out()
-        noise = self.fit.noise_variance if include_noise else 0.0
+        noise = self._noise_variance if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
 
     def covariance(self, X: FloatArray, *, include_noise: bool) -> FloatArray:
         """Covariance of the function, or of nominal readings, between the rows of X."""
-        noise = self.fit.noise_variance if include_noise else 0.0
+        noise = self._noise_variance if include_noise else 0.0
         return self.scaling.scale**2 * (self.fit.posterior.covariance(X) + noise * np.eye(len(X)))
 
     def sample(
@@ -126,7 +154,9 @@ class FittedOutput:
         """Joint draws, shape (rows, size)."""
         draws = self.fit.posterior.sample(X, size, rng)
         if include_noise:
-            draws = draws + np.sqrt(self.fit.noise_variance) * rng.standard_normal(draws.shape)
+            dof, scale = self.fit.dof, np.sqrt(self.fit.noise_variance)
+            unit = rng.standard_normal(draws.shape) if dof is None else rng.standard_t(dof, draws.shape)
+            draws = draws + scale * unit
         return self.scaling.centre + self.scaling.scale * draws
 
     def judge(self, X: FloatArray, y: FloatArray, model: OutlierModel) -> Verdict:

@@ -55,14 +55,20 @@ class Predictor(BaseEstimator):
             raise ValueError("ask for return_std or return_cov, not both")
         if is_dask(X):
             return self._predict_dask(X, return_std, return_cov, include_noise)
-        X = self._check_predict(X)
+        return self.predict_checked(self._check_predict(X), return_std, return_cov, include_noise)
+
+    def predict_checked(
+        self, X: FloatArray, return_std: bool, return_cov: bool, include_noise: bool
+    ) -> Predicted:
+        """The same for inputs that are an array like those of the fit."""
         with threads_for_prediction(len(X) * len(self._outputs[0].observed)):
-            if not (return_std or return_cov):
-                return self._stack([o.predict_mean(X) for o in self._outputs])
-            predicted = [o.predict(X, include_noise=include_noise) for o in self._outputs]
-            mean = self._stack([p.mean for p in predicted])
             if return_std:
+                predicted = [o.predict(X, include_noise=include_noise) for o in self._outputs]
+                mean = self._stack([p.mean for p in predicted])
                 return mean, self._stack([np.sqrt(p.variance) for p in predicted])
+            mean = self._stack([o.predict_mean(X) for o in self._outputs])
+            if not return_cov:
+                return mean
             return mean, self._stack([o.covariance(X, include_noise=include_noise) for o in self._outputs])
 
     def _predict_dask(self, X: Any, return_std: bool, return_cov: bool, include_noise: bool) -> Predicted:
@@ -107,11 +113,8 @@ class Predictor(BaseEstimator):
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
         """Log density of nominal readings ``y`` at the rows of ``X``, of the shape of ``y``."""
         X, columns = self._check_readings(X, y)
-        densities = []
-        for output, column in zip(self._outputs, columns.T, strict=True):
-            p = output.predict(X, include_noise=True)
-            densities.append(-0.5 * (np.log(2.0 * np.pi * p.variance) + (column - p.mean) ** 2 / p.variance))
-        return self._stack(densities)
+        pairs = zip(self._outputs, columns.T, strict=True)
+        return self._stack([output.log_density(X, column) for output, column in pairs])
 
     def fitted_at(self, X: ArrayLike) -> bool:
         """Whether these are the inputs of the fit, row by row."""

@@ -62,6 +62,7 @@ def encode_state(state: ModelState, store: ArrayStore) -> Json:
 def encode_parameter(name: str, value: Any) -> object:
     """An argument of an estimator's constructor."""
     plain = value.item() if isinstance(value, np.generic) else value
+    plain = os.fspath(plain) if isinstance(plain, os.PathLike) else plain
     if plain is None or isinstance(plain, bool | int | float | str):
         return plain_number(plain) if isinstance(plain, float) else plain
     if name == "kernel":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.outputs import OutputData
 from sturdygp.estimators.validation import check_choice
+from sturdygp.methods.oracle import Oracle
 from sturdygp.methods.standard import Standard
+
+M = TypeVar("M", Standard, Oracle)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -17,7 +21,8 @@ class StandardGPRegressor(BaseGPRegressor):
     Parameters
     ----------
     noise : {"learn", "fixed"}
-        Learn the noise variance, or keep it at ``init_noise_variance``.
+        Learn the noise variance, or keep it at ``init_noise_variance``, which then is in the units of y,
+        squared.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
     random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
@@ -42,3 +47,13 @@ class StandardGPRegressor(BaseGPRegressor):
     def _method(self) -> Standard:
         check_choice("noise", self.noise, ("learn", "fixed"))
         return Standard(learn_noise=self.noise == "learn", **self._common())
+
+    def _method_for(self, output: OutputData) -> Standard:
+        return known_noise_scaled(self._method(), output)
+
+
+def known_noise_scaled(method: M, output: OutputData) -> M:
+    """The same method with a noise variance that is known, and so in the units of y, in scaled ones."""
+    if method.learn_noise:
+        return method
+    return replace(method, noise_variance=method.noise_variance / output.scaling.scale**2)

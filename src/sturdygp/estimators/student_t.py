@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.validation import check_choice, check_positive
 from sturdygp.methods.student_t import StudentT
@@ -24,10 +26,14 @@ class StudentTGPRegressor(BaseGPRegressor):
         Degrees of freedom; the fewer, the heavier the tails.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
     random_state, n_jobs, verbose, callback, warm_start, checkpoint
-        As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t.
+        As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t. A standard
+        deviation that includes noise is that of a normal density with the same 95 % interval, since that of
+        a Student-t may be infinite; densities of readings are those of the Student-t.
 
     Attributes
     ----------
+    dof_ : float or array of shape (d_y,)
+        Degrees of freedom of the noise.
     weights_ : array of the shape of y
         Weight of each reading relative to one that the function meets exactly.
     note_ : str
@@ -59,3 +65,9 @@ class StudentTGPRegressor(BaseGPRegressor):
             return StudentT(self.inference, None, **self._common())
         check_positive("dof", self.dof)
         return StudentT(self.inference, float(self.dof), **self._common())
+
+    def _store(self, *, single: bool) -> None:
+        super()._store(single=single)
+        # A model that was saved before these were kept has none.
+        dof = [np.nan if output.fit.dof is None else output.fit.dof for output in self._outputs]
+        self.dof_ = dof[0] if single else np.array(dof)

@@ -28,6 +28,10 @@ class Marginals(Block):
     mean: FloatArray
     variance: FloatArray
 
+    def second_moment(self, y: FloatArray) -> FloatArray:
+        """Expected squared distances from ``y``: ``S = (y - mu)^2 + C_ii`` (eq:residual_statistics)."""
+        return (y - self.mean) ** 2 + self.variance
+
 
 @dataclass(frozen=True, eq=False)
 class EvidenceGradient:
@@ -80,7 +84,8 @@ class Posterior(ABC):
     def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
         """Derivatives of the log evidence.
 
-        ``by_left_out`` replaces how much it changes with the variance that is left out, where some is.
+        ``by_left_out`` is the derivative by the variance that is left out, where some is, if that is not the
+        one of the variational bound.
         """
 
     @abstractmethod
@@ -118,7 +123,8 @@ class Posterior(ABC):
 
     def sample(self, Z: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Joint draws of the function at the rows of ``Z``, shape (len(Z), size)."""
-        factor = jittered_cholesky(self.covariance(Z))
+        prior_variance = float(self.kernel.diag(Z).mean())
+        factor = jittered_cholesky(self.covariance(Z), scale=prior_variance)
         return self.predict_mean(Z)[:, None] + factor.lower @ rng.standard_normal((len(Z), size))
 
 

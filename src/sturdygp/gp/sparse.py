@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -98,6 +98,10 @@ class SparsePrior(Prior):
     def _kept(self) -> list[Chunk]:
         return list(self._made())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy does not take features along: they are made again where they are needed."""
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
     def _made(self) -> Iterator[Chunk]:
         if isinstance(self.X, Rows):
             raise TypeError("rows that are elsewhere are worked on there")
@@ -163,7 +167,7 @@ class SparsePosterior(Posterior):
             kernel=inducing + across.kernel,
             mean=float(pull.sum()),
             target=-pull,
-            precision=-0.5 * ((self.sites.target - m.mean) ** 2 + m.variance),
+            precision=-0.5 * m.second_moment(self.sites.target),
         )
 
     def inducing_gradient(self) -> FloatArray:

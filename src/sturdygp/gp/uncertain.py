@@ -111,10 +111,13 @@ class UncertainPosterior(Posterior):
 
 
 def principal_steps(covariance: FloatArray) -> list[FloatArray]:
-    """One standard deviation along each principal direction that matters."""
+    """One standard deviation along each principal direction that matters, on the whole upwards.
+
+    The mean is not quite linear in the parameters, and an eigenvector may point either way.
+    """
     variances, directions = np.linalg.eigh(covariance)
     return [
-        np.sqrt(min(variance, LARGEST_VARIANCE)) * direction
+        np.copysign(np.sqrt(min(variance, LARGEST_VARIANCE)), direction.sum()) * direction
         for variance, direction in zip(variances, directions.T, strict=True)
         if variance > NEGLIGIBLE_VARIANCE
     ]

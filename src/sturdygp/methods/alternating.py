@@ -131,11 +131,12 @@ class Alternation(Generic[L]):
         first = self.climb(starts[0], max_iter=max_iter, tol=tol, callback=callback)
         if first.status is Status.STOPPED:
             return first, first.n_evaluations
-        tried = [self.climb(start, max_iter=SCREENING_ITERATIONS, tol=tol) for start in starts[1:]]
+        little = min(SCREENING_ITERATIONS, max_iter)
+        tried = [self.climb(start, max_iter=little, tol=tol) for start in starts[1:]]
         followed = []
         for before in sorted(tried, key=lambda optimum: -optimum.value)[:FOLLOWED_UP]:
             start = resume(starts[0].kernel, before)
-            after = self.climb(start, max_iter=max_iter, tol=tol, callback=callback)
+            after = self.climb(start, max_iter=max_iter - before.n_iter, tol=tol, callback=callback)
             followed.append(joined(before, after))
         count = sum(optimum.n_evaluations for optimum in (first, *tried, *followed))
         return best_of([first, *followed]), count
@@ -247,5 +248,4 @@ def spread_starts(
 
 def expected_log_sites(sites: Sites, marginals: Marginals) -> float:
     """``sum_i E[log site_i(f_i)]`` under normal marginals."""
-    second_moment = (sites.target - marginals.mean) ** 2 + marginals.variance
-    return float(sites.log_scale.sum() - 0.5 * (sites.precision @ second_moment))
+    return float(sites.log_scale.sum() - 0.5 * (sites.precision @ marginals.second_moment(sites.target)))

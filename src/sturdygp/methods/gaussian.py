@@ -9,10 +9,13 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.gp.sites import LOG_2PI, TINY, Sites
 from sturdygp.methods.alternating import Alternation, Start, state_of
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
 from sturdygp.methods.stages import climb_by_stages
+
+# The largest noise variance, in squares of the targets.
+MOST_NOISE = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class GaussianModel:
     def extra_gradient(self, extra: FloatArray, _: None, marginals: Marginals) -> FloatArray:
         """Derivative of the evidence with respect to the log of the noise variance."""
         precision = self.sites(extra, _).precision
-        excess = precision * ((self.y - marginals.mean) ** 2 + marginals.variance) - 1.0
+        excess = precision * marginals.second_moment(self.y) - 1.0
         return np.full(extra.size, 0.5 * self.noise_at(extra) * float(precision @ excess))
 
     def update(self, _extra: FloatArray, _: None, _marginals: Marginals) -> None:
@@ -75,6 +78,8 @@ class Gaussian:
             n_iter=best.n_iter,
             n_factorizations=1 + count,
             trace=best.trace,
+            # A reading that is dropped has no density.
+            n_densities=float(np.count_nonzero(sites.precision)),
             resume=state_of(best),
         )
 
@@ -82,8 +87,14 @@ class Gaussian:
         return GaussianModel(problem.y, 0.0 if problem.added is None else problem.added, self.noise_variance)
 
     def _loop(self, problem: Problem) -> Alternation[None]:
-        return Alternation(self._model(problem), problem, LOG_NOISE_BOX[: int(self.learn_noise)])
+        return Alternation(self._model(problem), problem, noise_box(problem.y)[: int(self.learn_noise)])
 
     def _starts(self, problem: Problem) -> list[Start[None]]:
         extra = np.array([log(self.noise_variance)] * self.learn_noise)
         return [Start(kernel, extra, None) for kernel in kernel_starts(problem, self.n_starts)]
+
+
+def noise_box(y: FloatArray) -> FloatArray:
+    """Normal noise has to account for outliers, too, however far they lie beyond the scale of the others."""
+    low, high = LOG_NOISE_BOX[0]
+    return np.array([[low, max(high, log(MOST_NOISE * float(np.mean(y**2)) + TINY))]])

@@ -33,6 +33,13 @@ class MixturePrior:
     noise_scale: float = 0.01
     share_floor: float = 1e-6
 
+    def __post_init__(self) -> None:
+        """Refuse values outside the model."""
+        if not (np.isfinite(self.noise_scale) and self.noise_scale > 0):
+            raise ValueError(f"noise_scale must be positive and finite, got {self.noise_scale!r}")
+        if not 0 < self.share_floor < 0.5:
+            raise ValueError(f"share_floor must lie between 0 and 0.5, got {self.share_floor!r}")
+
     def log_noise_density(self, noise_variance: float) -> float:
         """Log prior of the nominal noise variance, up to a constant."""
         return -0.5 * self.noise_scale / noise_variance
@@ -93,14 +100,14 @@ class MixtureModel:
 
     def extra_gradient(self, extra: FloatArray, latent: Components, marginals: Marginals) -> FloatArray:
         """Derivative with respect to the log noise variance, variance ratios held."""
-        S = (self.y - marginals.mean) ** 2 + marginals.variance
+        S = marginals.second_moment(self.y)
         weighted = float((latent.responsibility / latent.ratio).sum(axis=1) @ S)
         scaled = (weighted + self.prior.noise_scale) * exp(-extra[0])
         return np.array([0.5 * (scaled - self.y.size)])
 
     def update(self, extra: FloatArray, latent: Components, marginals: Marginals) -> Components:
         """Responsibilities, then shares and variance ratios, for these moments of the function."""
-        R = ((self.y - marginals.mean) ** 2 + marginals.variance) * exp(-extra[0])
+        R = marginals.second_moment(self.y) * exp(-extra[0])
         return update_components(R, latent.share, latent.ratio, self.prior)
 
 

@@ -2,7 +2,7 @@
 
 A robust likelihood is not log-concave: outliers get sites of negative precision, which widen the posterior,
 and plain parallel updates may leave it improper. Updates are therefore damped, no marginal variance may more
-than double at a time, and a step that would make the posterior or a cavity improper is halved. Nothing is
+than double at a time, and a step that would make the posterior or a cavity improper is halved. No moment is
 clamped.
 """
 

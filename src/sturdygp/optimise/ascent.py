@@ -39,6 +39,7 @@ class Ascent(Generic[C]):
     x: FloatArray
     here: Evaluation[C]
     hessian: FloatArray | None = None
+    n_iter: int = 0
     n_evaluations: int = 1
     confirmed: bool = False
     trace: list[float] = field(default_factory=list)
@@ -157,24 +158,23 @@ class Ascent(Generic[C]):
             curvature = float(step @ bend)
         self.hessian = self.hessian + np.outer(bend, bend) / curvature - np.outer(pushed, pushed) / expected
 
-    def report(self, iteration: int, tol: float) -> Step:
+    def report(self, tol: float) -> Step:
         """What a callback hears."""
         excess = self.gradient_norm() / tol if tol > 0.0 else np.inf
-        return Step(iteration, self.here.value, excess, self.result(Status.STOPPED))
+        return Step(self.n_iter, self.here.value, excess, self.result(Status.STOPPED))
 
     def result(self, status: Status) -> Optimum[C]:
         """The state as it is now."""
-        here, trace = self.here, tuple(self.trace)
-        n_iter = len(trace) - 1
+        here = self.here
         return Optimum(
             x=self.x,
             value=here.value,
             gradient=here.gradient,
             carry=here.carry,
             status=status,
-            n_iter=n_iter,
+            n_iter=self.n_iter,
             n_evaluations=self.n_evaluations,
-            trace=trace,
+            trace=tuple(self.trace),
             curvature=self.hessian,
         )
 

@@ -38,14 +38,14 @@ def maximise(
     ascent = Ascent(objective, lower, upper, x, here, hessian=curvature, trace=[here.value])
     ascent.settle()
     status: Status | None = None
-    for iteration in range(1, max_iter + 1):
+    while status is None and ascent.n_iter < max_iter:
         status = ascent.advance(tol)
         if status is not None:
             break
+        ascent.n_iter += 1
         ascent.trace.append(ascent.here.value)
-        if callback is not None and callback(ascent.report(iteration, tol)):
+        if callback is not None and callback(ascent.report(tol)):
             status = Status.STOPPED
-            break
     return ascent.result(status or Status.MAX_ITER)
 
 

@@ -32,6 +32,7 @@ class Evaluation(Generic[C]):
 class Optimum(Generic[C]):
     """Where the ascent ended. ``trace`` holds the value at every accepted point.
 
+    Before the first of ``n_iter`` iterations the state that is carried may settle, which it holds as well.
     ``curvature`` is the model of the negative Hessian, for an ascent that goes on from here; None if no step
     was taken.
     """

@@ -59,6 +59,7 @@ def encode_fit(fit: Fit, store: ArrayStore) -> Json:
         "outlier_proba": None if fit.outlier_proba is None else store.add(fit.outlier_proba),
         "outlier_model": None if fit.outlier_model is None else encode_outliers(fit.outlier_model, store),
         "n_densities": None if fit.n_densities is None else plain_number(fit.n_densities),
+        "dof": None if fit.dof is None else plain_number(fit.dof),
         "note": fit.note,
     }
 
@@ -83,6 +84,7 @@ def decode_fit(record: Record, n_features: int) -> Fit:
         if record.given("outlier_model")
         else None,
         n_densities=record.number("n_densities") if record.given("n_densities") else None,
+        dof=record.number("dof") if record.given("dof") else None,
         note=record.text("note"),
     )
 

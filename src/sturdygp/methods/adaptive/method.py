@@ -12,7 +12,13 @@ from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, ContaminationPrior
+from sturdygp.methods.adaptive.model import (
+    EXTRA_BOX,
+    AdaptiveModel,
+    Branches,
+    Contamination,
+    ContaminationPrior,
+)
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
 from sturdygp.methods.alternating import Start, Trail, resume, state_of
@@ -20,6 +26,9 @@ from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.optimise import Optimum
 
+# Targets are brought as near as this, in robust scales: a fill value such as 1e36 is no more of a fault than
+# a million, but leaves nothing of the others.
+FARTHEST = 1e6
 # Agreement of marginals and tilted moments, in marginal standard deviations.
 AGREEMENT = 1e-3
 # Where it does not agree: how much of the way to new probabilities of the branches, how near they must come,
@@ -46,10 +55,11 @@ class Adaptive:
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output."""
+        nearer = replace(problem, y=np.clip(problem.y, -FARTHEST, FARTHEST))
         tol = self.tol * problem.y.size
-        search = Search(problem, self.prior, self.noise_variance, tol, self.max_iter)
+        search = Search(nearer, self.prior, self.noise_variance, tol, self.max_iter)
         best, spent = search.best(levels(self.n_starts, problem.rng))
-        return concluded(best.problem, best.model, best.optimum, spent)
+        return concluded(replace(best.problem, y=problem.y), best.model, best.optimum, spent)
 
 
 def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Branches]], spent: int) -> Fit:
@@ -57,7 +67,7 @@ def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Bra
     start = resume(problem.kernel, optimum)
     likelihood = BranchLikelihood(Contamination.of(start.extra, model.shape), float(start.latent.nominal))
     prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
-    calibrated = propagate(prior, problem.y, likelihood, prior.condition(sites))
+    calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
     covariance = parameter_covariance(optimum, start)
     posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, covariance)
     return Fit(
@@ -77,15 +87,17 @@ def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Bra
 
 
 def parameter_covariance(optimum: Optimum[Trail[Branches]], start: Start[Branches]) -> FloatArray:
-    """Covariance of the kernel's parameters, to judge by the curvature of the bound; none for those held."""
-    kernel, curvature = start.kernel, optimum.curvature
-    size = kernel.theta.size
-    if curvature is None:
-        return np.zeros((size, size))
-    covariance = inverse_positive(curvature)[:size, :size]
-    low, high = kernel.bounds.T if size else np.empty((2, 0))
-    free = (kernel.theta > low) & (kernel.theta < high)
-    return covariance * np.outer(free, free)
+    """Covariance of the kernel's parameters, to judge by the curvature of the bound; none for those held.
+
+    Parameters that a bound holds, the contamination's too, are known: the others do not vary with them.
+    """
+    size, covariance = start.kernel.theta.size, np.zeros((optimum.x.size, optimum.x.size))
+    low, high = np.vstack([start.kernel.bounds, EXTRA_BOX]).T
+    free = np.flatnonzero((optimum.x > low) & (optimum.x < high))
+    if optimum.curvature is not None and free.size:
+        among = np.ix_(free, free)
+        covariance[among] = inverse_positive(optimum.curvature[among])
+    return covariance[:size, :size]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The search: many starts screened in every shape, the best of them climbed a little, the winner to the top.
 
-Many contaminated data sets can be read in more than one way: most readings too high, or a few too low. Each
-reading has a bound of its own, and which is best shows only after some climbing.
+Many contaminated data sets can be explained in more than one way: most readings are too high, or a few too
+low. Each explanation has a bound of its own, and which is best shows only after some climbing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
@@ -37,9 +38,9 @@ SHAPES = (Shape.normal(), Shape.flat(5))
 LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
 # How many guesses are climbed, beside an ordinary fit, and iterations to compare them.
 KEPT, COMPARING = 3, 6
-# Nats by which contamination must beat the reading that there is none: clean data are common. More are asked
-# for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that agree,
-# and out of few readings as many as out of a hundred.
+# Nats by which contamination must beat the explanation that there is none: clean data are common. More are
+# asked for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that
+# agree, and out of few readings as many as out of a hundred.
 TRUST, LUCK = 2.0, 0.1
 # Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
 # many nats, times the nominal share: noise that is larger in places is larger in few of them.
@@ -87,9 +88,10 @@ class Candidate:
 
     @property
     def luck(self) -> float:
-        """How much of the bound chance may have given, compared with the reading that there are no faults."""
-        few = max(FEW_READINGS / self.nominal.size, 1.0)
-        return 0.0 if self.clean else LUCK * few * (self.share**-2 - 1.0)
+        """How much of the bound chance may have given, compared with the explanation without faults."""
+        n = self.nominal.size
+        few, share = max(FEW_READINGS / n, 1.0), max(self.share, 1.0 / n)
+        return 0.0 if self.clean else LUCK * few * (share**-2 - 1.0)
 
     @property
     def clustered(self) -> bool:
@@ -183,7 +185,8 @@ class Search:
             spent += trial.optimum.n_evaluations
         if trial.optimum.value <= base.value + PROMISING * penalty:
             return found, spent
-        trial = search._further(trial, self.max_iter, self._hearing(base.n_iter + trial.optimum.n_iter))
+        done = base.n_iter + trial.optimum.n_iter
+        trial = search._further(trial, max(self.max_iter - done, 0), self._hearing(done))
         spent += trial.optimum.n_evaluations
         if trial.optimum.value <= base.value + penalty:
             return found, spent
@@ -203,9 +206,10 @@ class Search:
         for _ in range(ROUNDS):
             spent += sum(c.optimum.n_evaluations for c in rivals)
             rivals = hopeful(rivals)
-            if len(rivals) == 1:
+            more = min(COMPARING, self.max_iter - rivals[0].optimum.n_iter)
+            if len(rivals) == 1 or more <= 0:
                 break
-            rivals = [self._further(c, iterations) for c in rivals]
+            rivals = [self._further(c, more) for c in rivals]
         return rivals[0], spent
 
     def _guesses(self, levels: list[Level]) -> list[Guess]:
@@ -238,10 +242,10 @@ class Search:
         """The rest of a climb of ``max_iter`` iterations; a callback hears of its beginning first."""
         done, callback = found.optimum.n_iter, self.problem.callback
         if callback is not None:
-            for iteration, value in enumerate(found.optimum.trace[1:], 1):
+            for iteration, value in enumerate(found.optimum.trace[len(found.optimum.trace) - done :], 1):
                 if callback(Step(iteration, value, inf, found.optimum)):
                     return replace(found, optimum=replace(found.optimum, status=Status.STOPPED))
-        return self._further(found, max(self.max_iter - done, 1), self._hearing(done))
+        return self._further(found, self.max_iter - done, self._hearing(done))
 
     def _hearing(self, done: int) -> Callback | None:
         """The callback for a climb that goes on after so many iterations."""
@@ -254,8 +258,11 @@ class Search:
         return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))
 
     def _loop(self, shape: Shape) -> Alternation[Branches]:
-        assumed = FunctionPrior.of(self.problem, self.prior.signal, self.fine)
-        return Alternation(self._model(shape), self.problem, EXTRA_BOX, assumed)
+        return Alternation(self._model(shape), self.problem, EXTRA_BOX, self._assumed)
+
+    @cached_property
+    def _assumed(self) -> FunctionPrior:
+        return FunctionPrior.of(self.problem, self.prior.signal, self.fine)
 
     def _sampled(self) -> Search:
         """The same search for a sample of the readings, if they are many."""
@@ -267,7 +274,9 @@ class Search:
 
 def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     """Those that differ and may still become the best, which is first; only that one if none still climbs."""
-    kept = distinct(rivals)
+    kept = distinct([c for c in rivals if c.optimum.status is not Status.FAILED])
+    if not kept:
+        raise NotPositiveDefiniteError(Status.FAILED.message)
     luck = kept[0].luck
 
     def judged(candidate: Candidate) -> float:

@@ -18,7 +18,7 @@ from sturdygp.gp.posterior import Marginals
 from sturdygp.kernels.base import Kernel, Pullback
 from sturdygp.linalg import cholesky, diagonal, factorise_sites
 from sturdygp.methods.alternating import expected_log_sites
-from sturdygp.methods.asor.model import AsorModel, Multipliers, second_moment, update_multipliers, update_rate
+from sturdygp.methods.asor.model import AsorModel, Multipliers, update_multipliers, update_rate
 
 JITTER = 1e-6
 STEP = 0.05
@@ -48,7 +48,7 @@ class GemState:
     @property
     def weighted_residual(self) -> float:
         """``S_j = sum_i w_ij S_ij``, whose relative change ends the iteration."""
-        return float(self.multipliers.weight @ second_moment(self.model.y, self.marginals))
+        return float(self.multipliers.weight @ self.marginals.second_moment(self.model.y))
 
     @property
     def marginals(self) -> Marginals:
@@ -131,7 +131,7 @@ def update_function(state: GemState) -> GemState:
 
 def update_factors(state: GemState) -> GemState:
     """``q(I)`` at the current noise and rate (eq:residual_statistics to eq:wij_final)."""
-    R = second_moment(state.model.y, state.marginals) / state.noise_variance
+    R = state.marginals.second_moment(state.model.y) / state.noise_variance
     return replace(state, multipliers=update_multipliers(R, state.multipliers.rate, state.model.prior))
 
 

@@ -121,11 +121,6 @@ def update_rate(q: Multipliers, prior: AsorPrior) -> float:
     return (prior.rate_shape - 1.0 + prior.slab_shape * slab_mass) / (prior.rate_rate + slab_mean)
 
 
-def second_moment(y: FloatArray, marginals: Marginals) -> FloatArray:
-    """``S = (y - mu)^2 + C_ii`` (eq:residual_statistics)."""
-    return (y - marginals.mean) ** 2 + marginals.variance
-
-
 @dataclass(frozen=True, eq=False)
 class AsorModel:
     """The likelihood ``N(y | f, sigma^2 / I)`` as a latent model (eq:scalar_likelihood_explicit).
@@ -147,13 +142,13 @@ class AsorModel:
 
     def extra_gradient(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> FloatArray:
         """Zero exactly where eq:sigma_point_estimate holds."""
-        weighted = float(latent.weight @ second_moment(self.y, marginals))
+        weighted = float(latent.weight @ marginals.second_moment(self.y))
         scaled = (weighted + self.prior.noise_scale) * exp(-extra[0])
         return np.array([0.5 * (scaled - (self.y.size + self.prior.noise_dof + 2.0))])
 
     def update(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> Multipliers:
-        """The optimal ``q(I)``, and a better rate, for these moments of the function."""
-        R = second_moment(self.y, marginals) * exp(-extra[0])
+        """The optimal ``q(I)``, and a better rate, for these moments (eq:residual_statistics)."""
+        R = marginals.second_moment(self.y) * exp(-extra[0])
         rate, least = latent.rate, least_rate(self.prior)
         for _ in range(RATE_UPDATES):
             rate = max(update_rate(update_multipliers(R, rate, self.prior), self.prior), least)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import log, sqrt
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln, logsumexp, ndtri, stdtrit
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
@@ -16,6 +16,8 @@ from sturdygp.gp.sites import LOG_2PI
 # [log 1e-8, 5], further down if a reading is far away, finer where many degrees of freedom make it narrow.
 LOWEST, HIGHEST, SPACING = log(1e-8), 5.0, (5.0 - log(1e-8)) / 199
 NARROW_DOF, NORMAL_DOF = 30.0, 1e7
+# With fewer degrees of freedom the tails are too long for the grid.
+LEAST_DOF = 0.3
 WIDTHS, SPACING_IN_WIDTHS, MOST_POINTS = 12.0, 0.4, 4000
 
 
@@ -35,6 +37,11 @@ class TLikelihood:
 
     noise: float
     dof: float
+
+    @property
+    def normal_variance(self) -> float:
+        """The variance of a normal density with the same 95 % interval: its own may be infinite."""
+        return self.noise * float(stdtrit(self.dof, 0.975) / ndtri(0.975)) ** 2
 
     def log_density(self, residual: FloatArray) -> FloatArray:
         """Log density of a residual ``y - f``."""
@@ -118,6 +125,10 @@ class TLikelihood:
         else:
             low, high, spacing = min(LOWEST, -log(1.0 + R) - 6.0), HIGHEST, SPACING
         return high - spacing * np.arange(int(np.ceil((high - low) / spacing)), -1.0, -1.0)
+
+    def least_share(self, wanted: float) -> float:
+        """The share nearest to that wanted whose power is a density with tails that can be integrated."""
+        return max(wanted, (1.0 + LEAST_DOF) / (self.dof + 1.0))
 
     def power(self, share: float) -> tuple[TLikelihood, float]:
         """``p^share`` as another Student-t, and the log of the constant between them."""

@@ -28,9 +28,7 @@ FRACTION = 0.5
 # Factorisations in one fit, since some posteriors are close to improper everywhere; and what a point that
 # fails is charged.
 BUDGET, PRICE = 3000, 60
-FRACTIONAL = (
-    f"expectation propagation did not converge; this fit is fractional ({FRACTION:g}), which is coarser"
-)
+FRACTIONAL = "expectation propagation did not converge; this fit is fractional ({:.2g}), which is coarser"
 NOT_PROPAGATED = (
     "expectation propagation did not converge, not even fractional; this fit is variational Bayes"
 )
@@ -107,10 +105,13 @@ class StudentT:
     # --------------------------------------------------------------------- expectation propagation
 
     def _fit_ep(self, problem: Problem, first: Found) -> Fit:
-        for share, note in ((1.0, ""), (FRACTION, FRACTIONAL)):
-            found = self._propagate(problem, first, share)
-            if found is not None:
-                return replace(found, note=note)
+        found = self._propagate(problem, first, 1.0)
+        if found is not None:
+            return found
+        fraction = first.likelihood.least_share(FRACTION)
+        found = self._propagate(problem, first, fraction) if fraction < 1.0 else None
+        if found is not None:
+            return replace(found, note=FRACTIONAL.format(fraction))
         return replace(first.fit, note=NOT_PROPAGATED)
 
     def _propagate(self, problem: Problem, first: Found, share: float) -> Fit | None:
@@ -213,18 +214,18 @@ class StudentT:
         best: Optimum[C],
         n_factorizations: int,
     ) -> Fit:
-        marginals = posterior.marginals()
-        S = (problem.y - marginals.mean) ** 2 + marginals.variance
+        weight = likelihood.weight(posterior.marginals().second_moment(problem.y))
         return Fit(
             posterior=posterior.compact(),
             noise_variance=likelihood.noise,
             # Relative to a reading that the function meets exactly.
-            weights=likelihood.weight(S) * likelihood.dof / (likelihood.dof + 1.0),
+            weights=weight * likelihood.dof / (likelihood.dof + 1.0),
             bound=best.value,
             status=best.status,
             n_iter=best.n_iter,
             n_factorizations=n_factorizations,
             trace=best.trace,
+            dof=likelihood.dof,
         )
 
 

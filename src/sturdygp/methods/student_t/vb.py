@@ -56,12 +56,12 @@ class VbModel:
 
     def extra_gradient(self, extra: FloatArray, latent: Weights, marginals: Marginals) -> FloatArray:
         """Derivative with respect to the log squared scale."""
-        S = (self.y - marginals.mean) ** 2 + marginals.variance
+        S = marginals.second_moment(self.y)
         return np.array([0.5 * (float(latent.weight @ S) * exp(-extra[0]) - self.y.size)])
 
     def update(self, extra: FloatArray, latent: Weights, marginals: Marginals) -> Weights:
         """The optimal ``q(I)``, and better degrees of freedom if they are learned."""
-        R = ((self.y - marginals.mean) ** 2 + marginals.variance) * exp(-extra[0])
+        R = marginals.second_moment(self.y) * exp(-extra[0])
         return update_weights(R, best_dof(R, latent.dof) if self.learn_dof else latent.dof)
 
 
