@@ -17,6 +17,7 @@ from sturdygp.tables.flagging import (
     choose_rows,
     fit_table,
     flag_table,
+    readable,
     result_names,
     with_results,
 )
@@ -366,6 +367,12 @@ def test_rows_are_chosen():
     assert choose_rows(usable[:10], 100, 0).sum() == 10
     with pytest.raises(TableError, match="only 0 of 9 rows have a target and all inputs"):
         choose_rows(np.zeros(9, dtype=bool), None, 0)
+
+
+def test_digits_are_those_of_the_interval():
+    values = np.array([1e9 + 10.0251239, 12.3456789012, 123456.0, 0.1 + 0.2, np.nan])
+    shown = readable(values, np.array([0.35, 1e-3, 3e7, 0.0, np.nan]))
+    np.testing.assert_array_equal(shown, [1000000010.02512, 12.3456789, 123000.0, 0.3, np.nan])
 
 
 def test_results_are_not_mixed_with_earlier_ones():

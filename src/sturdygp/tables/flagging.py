@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -34,8 +35,9 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "standard": StandardGPRegressor,
 }
 FEWEST_ROWS = 2
-# Digits that are written.
-DIGITS = 8
+# Digits that are written of half the width of an interval, and of any number.
+WIDTH_DIGITS = 5
+MOST_DIGITS = 15
 PROBA_DECIMALS = 6
 
 
@@ -162,21 +164,31 @@ def with_results(
     flagged, proba = flags(assessment, threshold), assessment.outlier_proba
     for index, target in enumerate(targets):
         names = result_names(target)
+        half = (assessment.upper[:, index] - assessment.lower[:, index]) / 2.0
         for name in ("expected", "lower", "upper"):
-            added[names[name]] = significant(getattr(assessment, name)[:, index])
+            added[names[name]] = readable(getattr(assessment, name)[:, index], half)
         if proba is not None and not np.isnan(assessment.readings[:, index]).all():
             added[names["outlier_proba"]] = proba[:, index].round(PROBA_DECIMALS)
             added[names["flag"]] = flagged[:, index]
     return pd.concat([frame, pd.DataFrame(added, index=frame.index)], axis=1)
 
 
-def significant(values: FloatArray) -> FloatArray:
-    """Values with as many digits as anyone reads.
+def readable(values: FloatArray, half_widths: FloatArray) -> FloatArray:
+    """Values to the digits that tell something beside the half width of their intervals.
 
     Examples
     --------
     >>> import numpy as np
-    >>> significant(np.array([1.23456789012, np.nan]))
-    array([1.2345679,       nan])
+    >>> readable(np.array([1000000010.0250123, 1.23456789, np.nan]), np.array([0.35, 20.0, np.nan])).tolist()
+    [1000000010.02501, 1.235, nan]
     """
-    return np.array([float(f"{value:.{DIGITS}g}") for value in values])
+    return np.array(
+        [rounded(float(value), float(half)) for value, half in zip(values, half_widths, strict=True)]
+    )
+
+
+def rounded(value: float, half_width: float) -> float:
+    """One such value; one without a width keeps the digits that a float has in any case."""
+    if half_width > 0.0:
+        value = round(value, WIDTH_DIGITS - 1 - math.floor(math.log10(half_width)))
+    return float(f"{value:.{MOST_DIGITS}g}")
