@@ -2,6 +2,8 @@
 
 import builtins
 import json
+import os
+import subprocess
 import sys
 import time
 
@@ -128,6 +130,18 @@ def test_a_model_that_does_not_flag_predicts(run, data, tmp_path):
     predicted = run("predict", model, data, "--out", tmp_path / "out.csv")
     assert predicted.exit_code == 0
     assert "Flagged" not in predicted.output
+
+
+def test_a_reader_who_goes_away_does_not_stop_the_work(data, tmp_path):
+    out = tmp_path / "out.csv"
+    arguments = ("flag", data, "--target", "temperature", "--inputs", "time", "--method", "mixture")
+    command = [sys.executable, "-m", "sturdygp", *map(str, arguments), "--out", str(out), "--no-report"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert out.exists()
 
 
 def failing(run, *arguments):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from textwrap import fill
 from typing import Any
 
@@ -24,7 +26,7 @@ class Saying:
         """A paragraph with a heading beside it; the values are for the document."""
         self.add(**values)
         if not (self._as_json or self._quiet):
-            click.echo(paragraph(heading, text))
+            tell(paragraph(heading, text))
 
     def items(self, heading: str, texts: tuple[str, ...], name: str) -> None:
         """A paragraph for each text."""
@@ -39,7 +41,16 @@ class Saying:
     def finish(self) -> None:
         """Print the document if that was asked for."""
         if self._as_json:
-            click.echo(json.dumps(self._document, indent=1))
+            tell(json.dumps(self._document, indent=1))
+
+
+def tell(text: str) -> None:
+    """Print a text; if nobody reads any more, as with ``| head -1``, the command goes on in silence."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        # The stream itself has to lead elsewhere, since what it still holds is written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def paragraph(heading: str, text: str) -> str:
