@@ -169,6 +169,30 @@ def test_errors_are_one_line_and_exit_with_one(run, data, tmp_path):
     assert "already has the column 'y_flag'" in failing(run, "flag", twice, "--target", "y")
 
 
+def test_files_are_neither_replaced_nor_looked_for_in_vain(run, data, tmp_path, monkeypatch):
+    target, before = ("--target", "temperature"), data.read_bytes()
+    monkeypatch.setattr("sturdygp.cli.table_work.read_table", None)
+    for command, message in (
+        (("fit", data, *target, "--save", data), "is the table itself; choose another file with --save"),
+        (("flag", data, *target, "--report", data), "is the table itself; choose another file with --report"),
+        (
+            ("flag", data, *target, "--out", tmp_path / "x.csv", "--report", tmp_path / "x.csv"),
+            "is the table of results; choose another file with --report",
+        ),
+        (("predict", tmp_path / "sensor.csv", data, "--out", data), "is the table itself"),
+        (("fit", data, *target, "--save", data / "new" / "model.sgp"), "sensor.csv is not a folder"),
+        (("flag", data, *target, "--out", data / "x.csv"), "sensor.csv is not a folder"),
+        (("flag", data, *target, "--report", data / "x.html"), "sensor.csv is not a folder"),
+    ):
+        assert message in failing(run, *command)
+    model = tmp_path / "model.csv"
+    model.touch()
+    assert "is the model; choose another" in failing(run, "predict", model, data, "--out", model)
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
+    assert "permission denied" in failing(run, "fit", data, *target, "--save", tmp_path / "model.sgp")
+    assert data.read_bytes() == before
+
+
 def test_debug_shows_where_an_error_arose(run, data):
     result = run("flag", data, "--target", "pressure", "--debug")
     assert result.exit_code == 1

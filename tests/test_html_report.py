@@ -227,7 +227,7 @@ def test_flag_is_quiet_and_writes_no_report_if_told_so(data):
 def test_a_report_does_not_overwrite_a_table(data):
     result = flag(data, "--report", data)
     assert result.exit_code == 1
-    assert "is one of the tables" in result.stderr
+    assert "is the table itself" in result.stderr
     assert not data.with_name("data_flagged.csv").exists()
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from sturdygp.cli.files import check_new
 from sturdygp.cli.say import Saying
 from sturdygp.cli.tables import FlagFiles
-from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import FlagResult
 
 INSTALL = "a report needs the extra of that name: pip install 'sturdygp[report]'"
@@ -32,8 +32,7 @@ class Report:
         path = files.report or out.with_suffix(".html")
         if files.no_report:
             return cls(path, None)
-        if path.resolve() in {data.resolve(), out.resolve()}:
-            raise TableError(f"{path} is one of the tables; choose another file with --report")
+        check_new(path, "--report", {"the table itself": data, "the table of results": out})
         try:
             writer = importlib.import_module("sturdygp.report.html.page").write_report
         except ModuleNotFoundError as error:

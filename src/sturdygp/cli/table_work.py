@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sturdygp.cli.files import check_new
 from sturdygp.cli.progress import Waiting, waiting
 from sturdygp.cli.report_file import Report
 from sturdygp.cli.say import Saying
 from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
 from sturdygp.cli.tables import FlagFiles, OutputOptions, TableOptions
-from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, prepare
@@ -30,7 +30,7 @@ def flag(
     data: Path, table: TableOptions, method: str, threshold: float, files: FlagFiles, output: OutputOptions
 ) -> None:
     """Mark faulty readings."""
-    out = result_path(data, files.out, "flagged")
+    out = result_path(data, files.out, "flagged", {})
     report = Report.wanted(files, data, out)
     saying = Saying(
         output.as_json, output.quiet, {"command": "flag", "method": method, "threshold": threshold}
@@ -48,6 +48,7 @@ def flag(
 
 def fit(data: Path, table: TableOptions, method: str, save: Path, output: OutputOptions) -> None:
     """Fit and save a model."""
+    check_new(save, "--save", {"the table itself": data})
     saying = Saying(output.as_json, output.quiet, {"command": "fit", "method": method})
     file, prepared = opened(data, table, saying)
     with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output) as shown:
@@ -61,7 +62,7 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
 
 def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) -> None:
     """Predict with a saved model."""
-    out = result_path(data, out, "predicted")
+    out = result_path(data, out, "predicted", {"the model": model})
     saying = Saying(output.as_json, output.quiet, {"command": "predict"})
     loaded = TableModel.load(model)
     file = read_table(data)
@@ -82,12 +83,11 @@ def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) ->
     saying.finish()
 
 
-def result_path(data: Path, out: Path | None, word: str) -> Path:
-    """Where to write: a file whose format can be written, and not the data themselves."""
+def result_path(data: Path, out: Path | None, word: str, used: Mapping[str, Path]) -> Path:
+    """Where to write: a file whose format can be written, and none that is used."""
     path = out or data.with_name(f"{data.stem}_{word}{data.suffix}")
     check_ending(path)
-    if path.resolve() == data.resolve():
-        raise TableError(f"{path} is the table itself; choose another file with --out")
+    check_new(path, "--out", {"the table itself": data, **used})
     return path
 
 
