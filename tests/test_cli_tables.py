@@ -193,6 +193,12 @@ def test_files_are_neither_replaced_nor_looked_for_in_vain(run, data, tmp_path, 
     assert data.read_bytes() == before
 
 
+def test_a_target_does_not_explain_itself(run, tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("t,v,v\n1,2,2\n2,3,3\n3,4,4\n")
+    assert "the column 'v' more than once" in failing(run, "flag", path, "--target", "v")
+
+
 def test_debug_shows_where_an_error_arose(run, data):
     result = run("flag", data, "--target", "pressure", "--debug")
     assert result.exit_code == 1

@@ -9,7 +9,7 @@ import pytest
 from sturdygp import RobustGPRegressor, StandardGPRegressor, load
 from sturdygp.exceptions import ModelFileError
 from sturdygp.persistence.record import Record
-from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.cells import TIME_EXAMPLES, CellFormat, Cells
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import (
     Recipe,
@@ -99,6 +99,40 @@ def test_other_encodings_and_separators(tmp_path):
     assert forced.dialect == Dialect(",", ",")
 
 
+def test_an_index_that_says_something_is_a_column(tmp_path):
+    path, frame = tmp_path / "table.parquet", pd.DataFrame({"y": [1.0, 2.0, 3.0]})
+    days = pd.date_range("2024-01-01", periods=3)
+    for index, columns in (
+        (days.rename("when"), ["when", "y"]),
+        (days, ["index", "y"]),
+        (pd.MultiIndex.from_arrays([days, ["A", "B", "A"]], names=["when", "site"]), ["when", "site", "y"]),
+        (pd.Index([7, 8, 9], name="cycle"), ["cycle", "y"]),
+        (pd.Index([2, 0, 5]), ["y"]),
+        (frame.index, ["y"]),
+    ):
+        frame.set_axis(index).to_parquet(path)
+        assert read_table(path).frame.columns.tolist() == columns
+    frame.set_axis(days.rename("y")).to_parquet(path)
+    with pytest.raises(TableError, match="'y' is a column of the table and its index"):
+        read_table(path)
+
+
+def test_lists_in_cells_are_read(tmp_path):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"x": [[1, 2], None, [3]], "y": [1.0, 2.0, None]}).to_parquet(path)
+    frame = read_table(path).frame
+    assert len(frame) == 3
+    assert Cells.of(frame["x"], CellFormat()).kind == "list"
+
+
+def test_names_that_stand_twice_in_a_header_are_known(tmp_path):
+    assert read_table(written(tmp_path, "t,v,,v.1,v,\n1,2,3,4,5,6\n")).repeated == ("v", "v.2")
+    assert read_table(written(tmp_path, "v,v.1\n1,2\n")).repeated == ()
+    path = tmp_path / "table.xlsx"
+    pd.DataFrame([["t", "v", "v", None], [1, 2, 3, 4]]).to_excel(path, index=False, header=False)
+    assert read_table(path).repeated == ("v", "v.1")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -134,6 +168,13 @@ def test_files_that_are_no_tables_are_refused(name, text, message, tmp_path):
         (["18:30", "07:15"], "clock"),
         (["18.00.00", "19.00.00"], "clock"),
         (["A", "B"], "text"),
+        (["31-Jan-2024", "01-Feb-2024"], "time"),
+        (["2024-01-31 11:00 AM", "2024-01-31 02:00 PM"], "time"),
+        (["11:00 AM", "02:00 pm"], "clock"),
+        (["unknown", *(f"2024-01-{day:02}" for day in range(1, 31))], "time"),
+        (["unknown", "2024-01-02", "2024-01-03"], "text"),
+        (["?", "off", *(f"{hour}:30" for hour in range(24))], "clock"),
+        ([[1, 2], [3]], "list"),
         (["", "n/a", None], "empty"),
         ([np.nan, np.nan], "empty"),
     ],
@@ -154,9 +195,23 @@ def test_what_stands_for_missing_values():
 
 
 def test_dates_that_can_be_read_in_two_ways_ascend():
-    assert cells("01/02/2024", "02/02/2024", "03/02/2024").time_format() == "%d/%m/%Y"
-    assert cells("02/01/2024", "02/02/2024", "03/01/2024").time_format() == "%m/%d/%Y"
+    assert cells("11/02/2024", "12/02/2024", "01/03/2024").time_formats == ("%d/%m/%Y",)
+    assert cells("02/01/2024", "02/02/2024", "03/01/2024").time_formats == ("%m/%d/%Y",)
+    assert cells("01/02/2024", "02/02/2024", "03/02/2024").time_formats == ("%d/%m/%Y", "%m/%d/%Y")
     np.testing.assert_allclose(cells("18:30", "07:15:00", "").clocks("%H:%M")[[0, 2]], [18.5, np.nan])
+
+
+def test_times_are_read_as_their_examples_are_written():
+    for example in TIME_EXAMPLES:
+        assert cells(example).kind == "time"
+    (afternoon,) = cells("2024-01-31 02:00 PM").times("%Y-%m-%d %I:%M %p")
+    assert afternoon == np.datetime64("2024-01-31T14:00")
+
+
+def test_texts_of_numbers_are_those_of_a_text_file():
+    assert cells(1234567, 1234568).texts().tolist() == ["1234567", "1234568"]
+    assert cells(1234567.0, np.nan, 0.1234567, 1e300).texts().tolist()[:3] == ["1234567", None, "0.1234567"]
+    assert cells(*[True]).texts().tolist() == ["True"]
 
 
 # ------------------------------------------------------------------------------------------ columns
@@ -189,7 +244,7 @@ def test_columns_are_guessed_and_the_guesses_told():
     assert prepared.left_out == (
         "version (the same in every row)",
         "rare (missing in 90 % of the rows)",
-        "comment (60 different texts)",
+        "comment (60 different texts, for example 'remark 0')",
         "nothing (empty)",
         "id (only counts the rows)",
     )
@@ -201,15 +256,15 @@ def test_guesses_can_be_overridden():
     frame = frame_of()
     request = Request(targets=("y",), inputs=("load", "id"), time="when", categories=("id",))
     assert [column.kind for column in prepare(frame, request).plan.inputs] == ["time", "number", "category"]
-    asked = prepare(frame, Request(targets=("y",), inputs=("comment",)))
+    asked = prepare(frame, Request(targets=("y",), inputs=("comment",), categories=("comment",)))
     assert len(asked.plan.features) == 60
     excluded = prepare(frame, Request(targets=("y",), exclude=("when", "site")))
     # Nothing tells the order now, but a column that is called id counts nothing that matters.
     assert [column.name for column in excluded.plan.inputs] == ["load"]
     assert "site (as you asked)" in excluded.left_out
     texts = frame_of(300)
-    with pytest.raises(TableError, match="300 different texts, too many"):
-        prepare(texts, Request(targets=("y",), inputs=("comment",)))
+    with pytest.raises(TableError, match="300 different texts, too many to be an input"):
+        prepare(texts, Request(targets=("y",), inputs=("comment",), categories=("comment",)))
 
 
 def test_a_count_is_the_input_if_there_is_no_other():
@@ -231,6 +286,64 @@ def test_remarks_among_numbers_are_told():
     assert np.isnan(prepared.readings[19, 0])
 
 
+def test_remarks_among_times_are_told():
+    frame = frame_of()
+    frame.loc[5, "when"] = "unknown"
+    prepared = prepare(frame, Request(targets=("y",), inputs=("when",)))
+    assert prepared.notes == ("when: 1 cells are not times (for example 'unknown') and count as missing",)
+    assert np.flatnonzero(np.isnan(prepared.raw[:, 0])).tolist() == [5]
+
+
+def test_columns_that_cannot_serve_are_left_out():
+    frame = pd.DataFrame(
+        {
+            "t": np.arange(30.0) ** 2,
+            "when": [f"{1 + day // 28:02}/{1 + day % 28:02}/24" for day in range(30)],
+            "x": [[1, 2]] * 30,
+            "v": np.arange(30.0),
+            "v.1": np.arange(30.0),
+            "y": np.ones(30),
+        }
+    )
+    prepared = prepare(frame, Request(targets=("y",), repeated=("v", "v.1")))
+    assert [column.name for column in prepared.plan.inputs] == ["t"]
+    assert prepared.left_out == (
+        "when (30 different texts, for example '01/01/24')",
+        "x (its cells hold lists)",
+        "v (its name is also that of another column)",
+        "v.1 (its name is also that of another column)",
+    )
+
+
+def test_errors_show_a_cell_that_fails():
+    days = [f"2024-01-{day:02}" for day in range(1, 31)]
+    frame = pd.DataFrame(
+        {
+            "when": [*days[:25], *["unknown"] * 5],
+            "day": [f"01/{day:02}/2024" for day in range(1, 11)] * 3,
+            "level": [*map(str, range(20)), *["<0.5"] * 10],
+            "stamp": pd.to_datetime(days),
+            "y": np.arange(30.0),
+        }
+    )
+    for request, message in (
+        (
+            Request(("y",), time="when"),
+            "'when' does not hold times .for example 'unknown'.; .*2024-01-31 14:00",
+        ),
+        (Request(("y",), inputs=("when",)), "'when' has 26 different texts .for example 'unknown'"),
+        (Request(("y",), inputs=("level",)), "'level' has 21 different texts .for example '<0.5'.*--missing"),
+        (
+            Request(("level",), inputs=("stamp",)),
+            "'level' does not hold numbers .for example '<0.5'.*--missing",
+        ),
+        (Request(("stamp",), inputs=("y",)), "'stamp' does not hold numbers .for example '2024-01-01"),
+        (Request(("y",), time="day"), "'day' can be read in two ways, %d/%m/%Y and %m/%d/%Y .*'01/02/2024'"),
+    ):
+        with pytest.raises(TableError, match=message):
+            prepare(frame, request)
+
+
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
@@ -244,6 +357,17 @@ def test_remarks_among_numbers_are_told():
         (Request(targets=("nothing",)), "'nothing' has no reading at all"),
         (Request(targets=("y",), inputs=("nothing",)), "'nothing' is empty"),
         (Request(targets=("y",), time="site"), "'site' does not hold times"),
+        (
+            Request(targets=("y",), inputs=("load",), exclude=("load",)),
+            "'load' cannot be an input and be excl",
+        ),
+        (
+            Request(targets=("y",), time="when", exclude=("when",)),
+            "'when' cannot be an input and be excluded",
+        ),
+        (Request(targets=("y",), time="id", categories=("id",)), "'id' cannot be a time and a category"),
+        (Request(targets=("y",), repeated=("y", "y.1")), "the name of the column 'y' more than once"),
+        (Request(targets=("y",), inputs=("load",), repeated=("load",)), "the column 'load' more than once"),
         (Request(targets=("y",), exclude=("when", "site", "load", "id")), "no column can serve as an input"),
     ],
 )
@@ -272,6 +396,8 @@ def test_a_plan_survives_json_and_reads_new_tables():
         again.matrix(frame.assign(site="C"))
     with pytest.raises(TableError, match=r"'when' has times that are written otherwise .*'01/03/2024'"):
         again.matrix(frame.assign(when="01/03/2024"))
+    few = again.matrix(frame.assign(when=["01/03/2024", *frame["when"][1:]]))
+    assert np.flatnonzero(np.isnan(few[:, 0])).tolist() == [0]
     missing = again.matrix(frame.assign(site=["", *frame["site"][1:]]))
     assert np.isnan(missing[0, 1:3]).all()
     assert np.isfinite(missing[1:]).all()
@@ -393,7 +519,7 @@ def test_models_with_their_plan_are_saved_in_one_file(tmp_path):
     np.testing.assert_array_equal(again.assess(frame).expected, fitted.model.assess(frame).expected)
     assert isinstance(load(tmp_path / "model.sgp"), RobustGPRegressor)
     commas = frame.assign(y=frame["y"].astype(str).str.replace(".", ","))
-    np.testing.assert_array_equal(again.plan.for_decimal(",").readings(commas), again.plan.readings(frame))
+    np.testing.assert_array_equal(again.plan.for_cells(",").readings(commas), again.plan.readings(frame))
 
 
 def test_a_model_without_plan_takes_no_tables(tmp_path):

@@ -66,7 +66,7 @@ def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) ->
     saying = Saying(output.as_json, output.quiet, {"command": "predict"})
     loaded = TableModel.load(model)
     file = read_table(data)
-    loaded = replace(loaded, plan=loaded.plan.for_decimal(file.dialect.decimal))
+    loaded = replace(loaded, plan=loaded.plan.for_cells(file.dialect.decimal))
     check_results_absent(file.frame, loaded.plan.targets)
     say_read(saying, data, file)
     say_plan(saying, loaded.plan)
@@ -103,6 +103,7 @@ def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, 
         exclude=names_of(table.exclude, columns),
         missing=table.missing,
         decimal=file.dialect.decimal,
+        repeated=file.repeated,
     )
     check_results_absent(file.frame, request.targets)
     prepared = prepare(file.frame, request)

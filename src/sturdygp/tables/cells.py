@@ -13,21 +13,24 @@ from numpy.typing import NDArray
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
 
-Kind: TypeAlias = Literal["number", "time", "clock", "text", "empty"]
+Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
 Times: TypeAlias = NDArray[np.datetime64]
 Texts: TypeAlias = NDArray[np.object_]
 
 # Texts that stand for nothing, in small letters.
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
 ISO = "ISO8601"
-DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d")
-CLOCKS = ("%H:%M", "%H:%M:%S", "%H.%M.%S")
-TIME_FORMATS = (
-    ISO,
-    *(f"{day}{clock}" for clock, day in product(("", " %H:%M", " %H:%M:%S", " %H.%M.%S"), DAYS)),
-)
-# A column of numbers may hold some remarks; where they are more than this share it is one of texts.
+DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%b-%Y", "%d %b %Y")
+CLOCKS = ("%H:%M", "%H:%M:%S", "%H.%M.%S", "%I:%M %p", "%I:%M:%S %p")
+TIME_FORMATS = (ISO, *DAYS, *(f"{day} {clock}" for clock, day in product(CLOCKS, DAYS)))
+# One of each sort, for people.
+TIME_EXAMPLES = ("2024-01-31 14:00", "31.01.2024 14:00:00", "01/31/2024 02:00 PM", "31-Jan-2024")
+# A column of numbers or times may hold some remarks; where they are more than this share it is one of texts.
 REMARKS = 0.1
+# Cells by which most formats of times are ruled out.
+FEW_CELLS = 20
+# Whole numbers below this are exact.
+MOST_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -40,17 +43,23 @@ class CellFormat:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A column of a table: its values, which of them are given, and the decimal mark of those in texts."""
+    """A column of a table: its values, which of them are given, and the decimal mark of those in texts.
+
+    ``lists`` tells that a cell holds several values, as a file of Parquet may.
+    """
 
     values: pd.Series[Any]
     given: BoolArray
     decimal: str = "."
+    lists: bool = False
 
     @classmethod
     def of(cls, column: pd.Series[Any], cell_format: CellFormat) -> Cells:
         """Texts without blanks around them; what stands for a missing value is missing."""
         if is_number(column) or is_time(column):
             return cls(column, column.notna().to_numpy())._without_marks(cell_format.missing)
+        if any(pd.api.types.is_list_like(cell) for cell in column):
+            return cls(column.astype(str), column.notna().to_numpy(), lists=True)
         texts = [plain_text(cell) for cell in column]
         given = [text.casefold() not in NOTHING and text not in cell_format.missing for text in texts]
         values = pd.Series(texts, index=column.index, dtype=object)
@@ -67,6 +76,8 @@ class Cells:
     def numbers(self) -> FloatArray:
         """Numbers, NaN where there is none."""
         values = self.values
+        if is_time(values):
+            return np.full(len(values), np.nan)
         if not is_number(values):
             plain = values.str.replace(",", ".", regex=False) if self.decimal == "," else values
             values = pd.to_numeric(plain, errors="coerce")
@@ -90,58 +101,94 @@ class Cells:
 
     def texts(self) -> Texts:
         """Texts, None where there is none."""
-        # Whole numbers look the same whether or not others in their column are missing.
-        show = "{:g}".format if is_number(self.values) else str
-        texts: Texts = np.array([show(value) for value in self.values], dtype=object)
-        texts[~self.given] = None
+        texts: Texts = np.full(len(self.values), None, dtype=object)
+        texts[self.given] = [plain_text(value) for value in self.values[self.given]]
         return texts
 
-    def example(self) -> str:
-        """The first given cell."""
-        return str(self.values[self.given].iloc[0])
+    def not_numbers(self) -> BoolArray:
+        """Which given cells are not numbers."""
+        return self.given & np.isnan(self.numbers())
+
+    def not_times(self) -> BoolArray:
+        """Which given cells are not times in the format that fits most of them; all if none fits any."""
+        formats = self.time_formats
+        return self.given & np.isnat(self.times(formats[0])) if formats else self.given
+
+    def unread(self) -> BoolArray:
+        """Which given cells keep the column from being numbers or times, whichever is nearer."""
+        return min(self.not_numbers(), self.not_times(), key=np.count_nonzero)
+
+    def example(self, which: BoolArray) -> str:
+        """The first of some cells."""
+        return plain_text(self.values[which].iloc[0])
 
     @cached_property
     def kind(self) -> Kind:
         """What the column holds."""
         if not self.given.any():
             return "empty"
+        if self.lists:
+            return "list"
         if is_time(self.values):
             return "time"
-        if np.isnan(self.numbers()[self.given]).mean() <= REMARKS:
+        if self.are_remarks(self.not_numbers()):
             return "number"
         if self.time_format() is not None:
             return "time"
         return "clock" if self.clock_format() is not None else "text"
 
+    def are_remarks(self, odd: BoolArray) -> bool:
+        """Whether cells are so few that the others tell what the column holds."""
+        return bool(odd[self.given].mean() <= REMARKS)
+
     def time_format(self) -> str | None:
-        """The format in which every given cell is a time; of several, one that makes them ascend."""
+        """The format in which the given cells are times, but for some remarks."""
+        return self.time_formats[0] if self.time_formats and self.are_remarks(self.not_times()) else None
+
+    @cached_property
+    def time_formats(self) -> tuple[str, ...]:
+        """The formats in which most given cells are times; of several, those that make them ascend."""
         if is_time(self.values):
-            return ISO
-        if is_number(self.values):
-            return None
-        # Most formats are ruled out by the first cell.
-        first = Cells(self.values[self.given].head(1), np.ones(1, dtype=bool))
-        fitting = [
-            each
-            for each in TIME_FORMATS
-            if not np.isnat(first.times(each)).any() and not np.isnat(self.times(each)[self.given]).any()
-        ]
-        ascending = [
-            each for each in fitting if np.all(np.diff(self.times(each)[self.given]) >= np.timedelta64(0))
-        ]
-        return next(iter([*ascending, *fitting]), None)
+            return (ISO,)
+        if is_number(self.values) or not self.given.any():
+            return ()
+        given = self.values[self.given]
+        few = given.iloc[:: max(1, len(given) // FEW_CELLS)]
+        first = Cells(few, np.ones(len(few), dtype=bool))
+        likely = (each for each in TIME_FORMATS if not np.isnat(first.times(each)).all())
+        ranks = {each: self._rank(each) for each in likely}
+        best = max(ranks.values(), default=None)
+        return tuple(each for each, rank in ranks.items() if rank == best)
+
+    def _rank(self, time_format: str) -> tuple[int, bool]:
+        """How many cells are times in a format, and whether these ascend."""
+        times = self.times(time_format)
+        read = times[~np.isnat(times)]
+        return len(read), bool(np.all(np.diff(read) >= np.timedelta64(0)))
 
     def clock_format(self) -> str | None:
-        """The format in which every given cell is a time of day."""
+        """The format in which the given cells are times of day, but for some remarks."""
         if is_number(self.values) or is_time(self.values):
             return None
-        fitting = (each for each in CLOCKS if not np.isnan(self.clocks(each)[self.given]).any())
+        fitting = (each for each in CLOCKS if self.are_remarks(self.given & np.isnan(self.clocks(each))))
         return next(fitting, None)
 
 
 def plain_text(cell: Any) -> str:
-    """A cell as text without blanks around it; an empty one is an empty text."""
-    return "" if pd.isna(cell) else str(cell).strip()
+    """A cell as text without blanks around it; an empty one is an empty text.
+
+    Whole numbers look the same whether or not others in their column are missing.
+
+    Examples
+    --------
+    >>> plain_text(1234567.0), plain_text(0.5), plain_text(" A "), plain_text(None)
+    ('1234567', '0.5', 'A', '')
+    """
+    if pd.isna(cell):
+        return ""
+    number = float(cell) if isinstance(cell, float | np.floating) else np.nan
+    whole = number.is_integer() and abs(number) < MOST_EXACT
+    return str(int(number)) if whole else str(cell).strip()
 
 
 def is_number(column: pd.Series[Any]) -> bool:

@@ -30,6 +30,8 @@ class InputColumn(ABC):
 
     kind: ClassVar[str]
     axis: ClassVar[Axis] = "linear"
+    # What a cell has to be.
+    holds: ClassVar[str] = "numbers"
     name: str
 
     @abstractmethod
@@ -75,6 +77,7 @@ class TimeInput(InputColumn):
 
     kind: ClassVar[str] = "time"
     axis: ClassVar[Axis] = "date"
+    holds: ClassVar[str] = "times"
     time_format: str
     origin: str
     unit: str
@@ -109,6 +112,7 @@ class ClockInput(InputColumn):
     """Times of day as hours since midnight."""
 
     kind: ClassVar[str] = "clock"
+    holds: ClassVar[str] = "times of day"
     clock_format: str
 
     def read(self, cells: Cells) -> FloatArray:
@@ -126,6 +130,7 @@ class CategoryInput(InputColumn):
 
     kind: ClassVar[str] = "category"
     axis: ClassVar[Axis] = "category"
+    holds: ClassVar[str] = "categories"
     categories: tuple[str, ...]
 
     def read(self, cells: Cells) -> FloatArray:
@@ -156,12 +161,13 @@ class CategoryInput(InputColumn):
 
 
 def as_before(name: str, cells: Cells, values: FloatArray) -> FloatArray:
-    """One feature; times that are written otherwise than in the table of the fit are an error."""
+    """One feature; it is an error if more than some times are written otherwise than where it was fitted."""
     odd = cells.given & np.isnan(values)
-    if odd.any():
+    if odd.any() and not cells.are_remarks(odd):
         raise TableError(
             f"column {name!r} has times that are written otherwise than where the model was fitted "
-            f"(for example {Cells(cells.values, odd).example()!r})"
+            f"(for example {cells.example(odd)!r}); write them alike, or tell what stands for a missing one "
+            "with --missing"
         )
     return values[:, None]
 

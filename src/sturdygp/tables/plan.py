@@ -14,7 +14,7 @@ from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record, plain_number
 from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.errors import TableError
-from sturdygp.tables.inputs import InputColumn, decode_input
+from sturdygp.tables.inputs import InputColumn, NumberInput, decode_input
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,24 @@ class Plan:
             return np.full(len(frame), np.nan)
         return Cells.of(frame[name], self.cell_format).numbers()
 
-    def for_decimal(self, decimal: str) -> Self:
-        """The plan for a table with another decimal mark."""
-        return replace(self, cell_format=replace(self.cell_format, decimal=decimal))
+    def notes(self, frame: pd.DataFrame) -> tuple[str, ...]:
+        """What is said of cells that count as missing because they are not what their column holds."""
+        columns = [*(NumberInput(name) for name in self.targets if name in frame), *self.inputs]
+        return tuple(note for column in columns for note in self._remarks(frame, column))
+
+    def _remarks(self, frame: pd.DataFrame, column: InputColumn) -> list[str]:
+        cells = Cells.of(frame[column.name], self.cell_format)
+        odd = cells.given & np.any(np.isnan(column.read(cells)), axis=1)
+        if not odd.any():
+            return []
+        return [
+            f"{column.name}: {int(odd.sum())} cells are not {column.holds} "
+            f"(for example {cells.example(odd)!r}) and count as missing"
+        ]
+
+    def for_cells(self, decimal: str, missing: tuple[str, ...] = ()) -> Self:
+        """The plan for a table with another decimal mark, and with more that stands for a missing value."""
+        return replace(self, cell_format=CellFormat((*self.cell_format.missing, *missing), decimal))
 
     def scaled_to(self, raw: FloatArray) -> Self:
         """The plan with centres and scales of these features; categories stay 0 or 1."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sturdygp._typing import FloatArray
-from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.cells import TIME_EXAMPLES, CellFormat, Cells
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
@@ -17,14 +16,22 @@ from sturdygp.tables.plan import Plan
 # Texts with more different values than this are remarks or names, not categories.
 MOST_CATEGORIES = 20
 MOST_ASKED_CATEGORIES = 200
+# So are texts of which more than this share is different, unless there are few rows.
+MOST_DIFFERENT = 0.5
+FEW_ROWS = 10
 # An input that is missing more often than this costs more rows than it is worth.
 MOST_MISSING = 0.5
 COUNTER_NAMES = frozenset({"id", "index", "idx", "no", "nr", "number", "row", "unnamed: 0", "#"})
+TELL_MISSING = "tell what stands for a missing value with --missing"
+TIMES_READ = f"times are read if they are written like {', '.join(TIME_EXAMPLES)}"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for; None leaves it to be guessed."""
+    """What the user asked for; None leaves it to be guessed.
+
+    Columns whose name is also that of another one are ``repeated``; nobody can tell which was meant.
+    """
 
     targets: tuple[str, ...]
     inputs: tuple[str, ...] | None = None
@@ -33,6 +40,12 @@ class Request:
     exclude: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     decimal: str = "."
+    repeated: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Inputs that were named."""
+        return (*([self.time] if self.time else ()), *(self.inputs or ()), *self.categories)
 
     @property
     def cell_format(self) -> CellFormat:
@@ -93,29 +106,42 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
         )
     plan = Plan(request.targets, tuple(choice.inputs), request.cell_format)
     raw, readings = plan.raw_features(frame), plan.readings(frame)
-    notes = [
-        note
-        for name in (*request.targets, *(c.name for c in choice.inputs))
-        for note in remarks(choice, name)
-    ]
     check_targets(choice, readings)
-    return Prepared(plan, raw, readings, tuple(choice.left_out), tuple(notes))
+    return Prepared(plan, raw, readings, tuple(choice.left_out), plan.notes(frame))
 
 
 def check_columns(frame: pd.DataFrame, request: Request) -> None:
     """Refuse names that are not in the table, and columns with two roles."""
-    named = [*request.targets, *(request.inputs or ()), *request.categories, *request.exclude]
-    absent = [name for name in [*named, *([request.time] if request.time else [])] if name not in frame]
+    named = [*request.targets, *request.named, *request.exclude]
+    absent = [name for name in named if name not in frame]
     if absent:
         raise TableError(
             f"the table has no column {', '.join(map(repr, absent))}; "
             f"it has {', '.join(map(repr, frame.columns))}"
         )
-    both = set(request.targets) & {*(request.inputs or ()), request.time}
+    check_once((*request.targets, *request.named), request.repeated)
+    both = [name for name in request.targets if name in request.named]
     if both:
-        raise TableError(f"{', '.join(map(repr, sorted(map(str, both))))} cannot be a target and an input")
+        raise TableError(f"{', '.join(map(repr, both))} cannot be a target and an input")
+    refused = [name for name in dict.fromkeys(request.named) if name in request.exclude]
+    if refused:
+        raise TableError(
+            f"{', '.join(map(repr, refused))} cannot be an input and be excluded; name it in one place alone"
+        )
+    if request.time in request.categories:
+        raise TableError(f"{request.time!r} cannot be a time and a category")
     if len(set(request.targets)) < len(request.targets) or not request.targets:
         raise TableError("name each target once, and one at least")
+
+
+def check_once(names: tuple[str, ...], repeated: tuple[str, ...]) -> None:
+    """Refuse columns that share their name with others."""
+    twice = [name for name in names if name in repeated]
+    if twice:
+        raise TableError(
+            f"the header of the table has the name of the column {twice[0]!r} more than once; "
+            "give each column a name of its own"
+        )
 
 
 def check_targets(choice: Choice, readings: FloatArray) -> None:
@@ -123,7 +149,10 @@ def check_targets(choice: Choice, readings: FloatArray) -> None:
     for name, column in zip(choice.request.targets, readings.T, strict=True):
         cells = choice.cells(name)
         if cells.kind not in {"number", "empty"}:
-            raise TableError(f"the target {name!r} does not hold numbers (for example {cells.example()!r})")
+            shown = cells.example(cells.not_numbers())
+            raise TableError(
+                f"the target {name!r} does not hold numbers (for example {shown!r}); {TELL_MISSING}"
+            )
         if np.isnan(column).all():
             raise TableError(f"the target {name!r} has no reading at all")
 
@@ -133,7 +162,7 @@ def asked(choice: Choice) -> None:
     request = choice.request
     names = [*([request.time] if request.time else []), *(request.inputs or ())]
     for name in dict.fromkeys(names):
-        choice.inputs.append(column_of(choice, name, MOST_ASKED_CATEGORIES))
+        choice.inputs.append(column_of(choice, name))
 
 
 def guessed(choice: Choice) -> None:
@@ -142,14 +171,20 @@ def guessed(choice: Choice) -> None:
     for name in choice.frame.columns:
         if name in request.targets:
             continue
-        why = "as you asked" if name in request.exclude else unusable(choice, name)
+        why = unwanted(request, name) or unusable(choice, name)
         if why and name != request.time:
             choice.left_out.append(f"{name} ({why})")
             continue
-        most = MOST_ASKED_CATEGORIES if name in request.categories else MOST_CATEGORIES
-        column = column_of(choice, name, most)
+        column = column_of(choice, name)
         (choice.counters if counts_rows(choice, name, column) else choice.inputs).append(column)
     settle_counters(choice)
+
+
+def unwanted(request: Request, name: str) -> str:
+    """Why a column is not even looked at, or nothing in words."""
+    if name in request.exclude:
+        return "as you asked"
+    return "its name is also that of another column" if name in request.repeated else ""
 
 
 def settle_counters(choice: Choice) -> None:
@@ -169,14 +204,17 @@ def unusable(choice: Choice, name: str) -> str:
     kind = cells.kind
     if kind == "empty":
         return "empty"
+    if kind == "list":
+        return "its cells hold lists"
     missing = 1.0 - cells.given.mean()
     if missing > MOST_MISSING:
         return f"missing in {missing:.0%} of the rows".replace("%", " %")
     different = int(cells.values[cells.given].nunique())
     if different == 1:
         return "the same in every row"
-    if kind == "text" and different > MOST_CATEGORIES and name not in choice.request.categories:
-        return f"{different} different texts"
+    many = different > MOST_CATEGORIES or too_different(cells, different)
+    if kind == "text" and many and name not in choice.request.categories:
+        return f"{different} different texts, for example {cells.example(cells.unread())!r}"
     return ""
 
 
@@ -188,35 +226,57 @@ def counts_rows(choice: Choice, name: str, column: InputColumn) -> bool:
     return bool(len(values) > 1 and np.all(np.diff(values) == 1.0))
 
 
-def column_of(choice: Choice, name: str, most_categories: int) -> InputColumn:
+def too_different(cells: Cells, different: int) -> bool:
+    """Whether texts are those of single rows: remarks, names, or numbers and times that could not be read."""
+    return different > max(FEW_ROWS, MOST_DIFFERENT * np.count_nonzero(cells.given))
+
+
+def column_of(choice: Choice, name: str) -> InputColumn:
     """How a column becomes numbers."""
     cells, request = choice.cells(name), choice.request
     kind = "text" if name in request.categories else cells.kind
     if kind == "number":
         return NumberInput(name)
     if kind == "time" and (time_format := cells.time_format()) is not None:
+        check_one_reading(name, cells)
         return TimeInput.starting(name, cells, time_format)
     if kind == "clock" and (clock_format := cells.clock_format()) is not None:
         return ClockInput(name, clock_format)
-    categories = tuple(sorted(set(cells.texts()[cells.given])))
-    if kind == "empty" or not categories:
-        raise TableError(f"column {name!r} is empty and cannot be an input")
+    if cells.kind in {"empty", "list"}:
+        why = "is empty" if cells.kind == "empty" else "holds lists"
+        raise TableError(f"column {name!r} {why} and cannot be an input")
     if name == request.time:
-        raise TableError(f"column {name!r} does not hold times (for example {cells.example()!r})")
-    if len(categories) > most_categories:
-        raise TableError(f"column {name!r} has {len(categories)} different texts, too many to be an input")
+        shown = cells.example(cells.not_times())
+        raise TableError(
+            f"column {name!r} does not hold times (for example {shown!r}); {TIMES_READ}; {TELL_MISSING}"
+        )
+    return categories_of(choice, name)
+
+
+def categories_of(choice: Choice, name: str) -> CategoryInput:
+    """A column of texts; refused if most are those of single rows, unless categories were asked for."""
+    cells, asked_for = choice.cells(name), name in choice.request.categories
+    categories = tuple(sorted(set(cells.texts()[cells.given])))
+    count = len(categories)
+    if not asked_for and too_different(cells, count):
+        raise TableError(
+            f"column {name!r} has {count} different texts (for example {cells.example(cells.unread())!r}), "
+            f"too many to be categories, and holds neither numbers nor times; {TIMES_READ}; {TELL_MISSING}; "
+            "or name it with --categories if each text is a category"
+        )
+    if count > MOST_ASKED_CATEGORIES:
+        raise TableError(f"column {name!r} has {count} different texts, too many to be an input")
     return CategoryInput(name, categories)
 
 
-def remarks(choice: Choice, name: str) -> list[str]:
-    """A note on cells of a column of numbers that are something else."""
-    cells = choice.cells(name)
-    if name in choice.request.categories or cells.kind != "number":
-        return []
-    odd = cells.given & np.isnan(cells.numbers())
-    if not odd.any():
-        return []
-    shown: Any = cells.values[odd].iloc[0]
-    return [
-        f"{name}: {int(odd.sum())} cells are not numbers (for example {str(shown)!r}) and count as missing"
-    ]
+def check_one_reading(name: str, cells: Cells) -> None:
+    """Refuse dates in which the day may as well be the month."""
+    chosen, *others = cells.time_formats
+    for other in others:
+        differ = cells.given & (cells.times(chosen) != cells.times(other)) & ~np.isnat(cells.times(chosen))
+        if differ.any():
+            raise TableError(
+                f"the times of column {name!r} can be read in two ways, {chosen} and {other} "
+                f"(for example {cells.example(differ)!r}); write them like {TIME_EXAMPLES[0]}, or leave the "
+                "column out with --exclude"
+            )

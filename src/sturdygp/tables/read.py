@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,11 +37,16 @@ class Dialect:
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table as the file has it, cells of text files as texts; and what was guessed about the file."""
+    """A table as the file has it, cells of text files as texts; and what was guessed about the file.
+
+    Columns whose name stands more than once in the header are ``repeated``; all but the first have a number
+    behind it.
+    """
 
     frame: pd.DataFrame
     dialect: Dialect = Dialect()
     notes: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
 
 
 def read_table(path: Path, separator: str | None = None, decimal: str | None = None) -> TableFile:
@@ -63,14 +69,33 @@ def read_table(path: Path, separator: str | None = None, decimal: str | None = N
     if ending in TEXT_FORMATS:
         return read_text(path, TEXT_FORMATS[ending], separator, decimal)
     try:
-        frame = pd.read_parquet(path) if ending in PARQUET_FORMATS else pd.read_excel(path)
+        if ending in PARQUET_FORMATS:
+            return without_empty(with_index(pd.read_parquet(path)), Dialect(), path)
+        return read_excel(path)
     except ImportError as error:
         raise TableError(f"reading {ending} files needs another library: {HOW_TO_INSTALL}") from error
-    except OSError:
+    except (OSError, TableError):
         raise
     except Exception as error:  # every library that reads these formats has errors of its own
         raise TableError(f"{path} is not a table in the format of its ending: {first_line(error)}") from error
-    return without_empty(frame.reset_index(drop=True), Dialect(), path)
+
+
+def with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with its index among its columns, unless that is nothing but numbers of rows."""
+    index = frame.index
+    if index.nlevels == 1 and index.name is None and pd.api.types.is_integer_dtype(index):
+        return frame.reset_index(drop=True)
+    twice = [name for name in index.names if name in frame]
+    if twice:
+        raise TableError(f"{twice[0]!r} is a column of the table and its index; rename one of them")
+    return frame.reset_index()
+
+
+def read_excel(path: Path) -> TableFile:
+    """Read the first sheet of a workbook."""
+    with pd.ExcelFile(path) as book:
+        frame, header = pd.read_excel(book), pd.read_excel(book, header=None, nrows=1)
+    return replace(without_empty(frame, Dialect(), path), repeated=repeated_columns(frame, header))
 
 
 def check_ending(path: Path) -> str:
@@ -90,10 +115,11 @@ def read_text(path: Path, usual: str, separator: str | None, decimal: str | None
         lines = list(islice(stream, SAMPLE_LINES))
     separator = separator or guess_separator(lines, usual)
     decimal = decimal or guess_decimal(lines, separator)
+    how: dict[str, Any] = {
+        "sep": separator, "dtype": str, "na_filter": False, "encoding": encoding, "skipinitialspace": True
+    }  # fmt: skip
     try:
-        frame = pd.read_csv(
-            path, sep=separator, dtype=str, na_filter=False, encoding=encoding, skipinitialspace=True
-        )
+        frame, header = pd.read_csv(path, **how), pd.read_csv(path, header=None, nrows=1, **how)
     except ValueError as error:
         raise TableError(f"{path} is not a table: {first_line(error)}") from error
     if not isinstance(frame.index, pd.RangeIndex):
@@ -104,7 +130,14 @@ def read_text(path: Path, usual: str, separator: str | None, decimal: str | None
         notes.append(f"{NAMES.get(separator, repr(separator))} between fields")
     if decimal != ".":
         notes.append("decimal commas")
-    return TableFile(found.frame, found.dialect, (*notes, *found.notes))
+    return replace(found, notes=(*notes, *found.notes), repeated=repeated_columns(frame, header))
+
+
+def repeated_columns(frame: pd.DataFrame, header: pd.DataFrame) -> tuple[str, ...]:
+    """Columns whose name stands more than once in the first row of the file."""
+    names = header.iloc[0].reindex(range(frame.shape[1]))
+    repeated: BoolArray = (names.duplicated(keep=False) & names.notna() & names.ne("")).to_numpy(dtype=bool)
+    return tuple(str(name) for name in frame.columns[repeated])
 
 
 def guess_encoding(path: Path) -> str:
@@ -145,7 +178,8 @@ def guess_decimal(lines: Iterable[str], separator: str) -> str:
 def without_empty(frame: pd.DataFrame, dialect: Dialect, path: Path) -> TableFile:
     """The table without columns that have neither name nor content, and without rows that are empty."""
     frame.columns = pd.Index([str(name) for name in frame.columns])
-    empty = frame.isna() | (frame == "")
+    # A comparison with a text would fail on cells that hold lists.
+    empty = frame.isna() | frame.map(lambda cell: isinstance(cell, str) and not cell).astype(bool)
     nameless = [name for name in frame.columns if name.startswith("Unnamed: ") and empty[name].all()]
     frame, empty = frame.drop(columns=nameless), empty.drop(columns=nameless)
     blank: BoolArray = np.all(empty.to_numpy(dtype=bool), axis=1)
