@@ -132,6 +132,33 @@ def test_a_model_that_does_not_flag_predicts(run, data, tmp_path):
     assert "Flagged" not in predicted.output
 
 
+def test_predict_is_told_how_a_table_is_written(run, tmp_path):
+    def table(name, rows):
+        path = tmp_path / name
+        path.write_text("t,x,y\n" + "".join(f'"{t}","{x}","{y}"\n' for t, x, y in rows))
+        return path
+
+    old = table("old.csv", [(f"{t},5", f"{t % 7},0", f"{t},25") for t in range(30)])
+    model = tmp_path / "model.sgp"
+    fitted = run("fit", old, "--target", "y", "--decimal", ",", "--method", "standard", "--save", model)
+    assert fitted.exit_code == 0, fitted.output
+    new = table("new.csv", [("3,5", "1,0", "3,25"), ("4,5", "gone", "4,25"), ("5,5", "odd", "5,25")])
+    message = failing(run, "predict", model, new)
+    assert "no row of" in message
+    assert "t: 3 cells are not numbers (for example '3,5')" in message
+    assert not (tmp_path / "new_predicted.csv").exists()
+    result = run("predict", model, new, "--decimal", ",", "--missing", "gone")
+    assert result.exit_code == 0, result.output
+    assert "Note      x: 1 cells are not numbers (for example 'odd')" in result.output
+    assert pd.read_csv(tmp_path / "new_predicted.csv")["y_expected"].notna().tolist() == [True, False, False]
+    bars = tmp_path / "bars.csv"
+    bars.write_text("t/x\n3.5/1\n")
+    assert run("predict", model, bars, "--separator", "/").exit_code == 0
+    twice = tmp_path / "twice.csv"
+    twice.write_text("t,x,x\n3.5,1,2\n")
+    assert "the column 'x' more than once" in failing(run, "predict", model, twice)
+
+
 def test_a_reader_who_goes_away_does_not_stop_the_work(data, tmp_path):
     out = tmp_path / "out.csv"
     arguments = ("flag", data, "--target", "temperature", "--inputs", "time", "--method", "mixture")

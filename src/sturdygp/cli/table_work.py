@@ -16,10 +16,11 @@ from sturdygp.cli.progress import Waiting, waiting
 from sturdygp.cli.report_file import Report
 from sturdygp.cli.say import Saying
 from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
-from sturdygp.cli.tables import FlagFiles, OutputOptions, TableOptions
+from sturdygp.cli.tables import FlagFiles, OutputOptions, ReadOptions, TableOptions
+from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
 from sturdygp.tables.model import TableModel
-from sturdygp.tables.prepare import Prepared, Request, prepare
+from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
 from sturdygp.tables.read import TableFile, check_ending, read_table, write_table
 from sturdygp.tables.words import rows_in_words
 
@@ -60,19 +61,23 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
     saying.finish()
 
 
-def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) -> None:
+def predict(model: Path, data: Path, reading: ReadOptions, out: Path | None, output: OutputOptions) -> None:
     """Predict with a saved model."""
     out = result_path(data, out, "predicted", {"the model": model})
     saying = Saying(output.as_json, output.quiet, {"command": "predict"})
-    loaded = TableModel.load(model)
-    file = read_table(data)
-    loaded = replace(loaded, plan=loaded.plan.for_cells(file.dialect.decimal))
-    check_results_absent(file.frame, loaded.plan.targets)
-    say_read(saying, data, file)
-    say_plan(saying, loaded.plan)
+    file, loaded = read_for(TableModel.load(model), data, reading)
+    notes = loaded.plan.notes(file.frame)
     with pause("Predicting", output):
         assessment = loaded.assess(file.frame)
     unusable = int(np.isnan(assessment.expected).all(axis=1).sum())
+    if unusable == len(file.frame):
+        raise TableError(
+            "; ".join([f"no row of {data} has all inputs, so that nothing can be predicted", *notes])
+            + "; --decimal, --separator and --missing tell how the table is written"
+        )
+    say_read(saying, data, file)
+    say_plan(saying, loaded.plan)
+    saying.items("Note", notes, "notes")
     saying.line(
         "Rows", rows_in_words({"read": len(file.frame), "input_missing": unusable}), rows=len(file.frame)
     )
@@ -81,6 +86,14 @@ def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) ->
     write_table(results, out, file.dialect)
     say_written(saying, out, results, file.frame)
     saying.finish()
+
+
+def read_for(model: TableModel, data: Path, reading: ReadOptions) -> tuple[TableFile, TableModel]:
+    """A table, and the model that takes its cells as they are written."""
+    file, plan = read_table(data, reading.separator, reading.decimal), model.plan
+    check_once((*plan.targets, *(column.name for column in plan.inputs)), file.repeated)
+    check_results_absent(file.frame, plan.targets)
+    return file, replace(model, plan=plan.for_cells(file.dialect.decimal, reading.missing))
 
 
 def result_path(data: Path, out: Path | None, word: str, used: Mapping[str, Path]) -> Path:

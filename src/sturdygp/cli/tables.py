@@ -23,7 +23,16 @@ NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class ReadOptions:
+    """How to read a table."""
+
+    missing: tuple[str, ...]
+    separator: str | None
+    decimal: str | None
+
+
+@dataclass(frozen=True)
+class TableOptions(ReadOptions):
     """How to read a table, and what to fit to it."""
 
     targets: tuple[str, ...]
@@ -31,9 +40,6 @@ class TableOptions:
     time: str | None
     categories: tuple[str, ...]
     exclude: tuple[str, ...]
-    missing: tuple[str, ...]
-    separator: str | None
-    decimal: str | None
     inducing: int | None
     sample: int | None
     seed: int
@@ -57,6 +63,11 @@ class FlagFiles:
     no_report: bool
 
 
+READ_OPTIONS = (
+    click.option("--missing", multiple=True, help="What stands for a missing value, such as -200."),
+    click.option("--separator", help="What stands between fields of a text file; guessed if not given."),
+    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark; guessed if not given."),
+)
 TABLE_OPTIONS = (
     click.option(
         "--target", "targets", multiple=True, required=True, help="Column of readings; several with commas."
@@ -69,9 +80,7 @@ TABLE_OPTIONS = (
         "--categories", multiple=True, help="Columns to take for categories although they are numbers."
     ),
     click.option("--exclude", multiple=True, help="Columns that are not to be inputs."),
-    click.option("--missing", multiple=True, help="What stands for a missing value, such as -200."),
-    click.option("--separator", help="What stands between fields of a text file; guessed if not given."),
-    click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark; guessed if not given."),
+    *READ_OPTIONS,
     click.option(
         "--inducing",
         type=click.IntRange(min=1),
@@ -175,13 +184,14 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
 @click.command(epilog=EXIT_CODES)
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
+@grouped("reading", ReadOptions, READ_OPTIONS)
 @click.option("--out", type=NEW_FILE, help="File to write; DATA with _predicted in its name if not given.")
 @grouped("output", OutputOptions, OUTPUT_OPTIONS)
-def predict(model: Path, data: Path, out: Path | None, output: OutputOptions) -> None:
+def predict(model: Path, data: Path, reading: ReadOptions, out: Path | None, output: OutputOptions) -> None:
     """Predict readings for the table DATA with a MODEL that sturdygp fit saved.
 
     DATA is written back with the expected value and the bounds within which 95 % of good readings lie. Where
     DATA has readings, the model also tells how probably each is an outlier.
     """
     with errors_in_one_line(debug=output.debug):
-        work().predict(model, data, out, output)
+        work().predict(model, data, reading, out, output)
