@@ -151,18 +151,8 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         if not observed.any():
             raise ValueError(f"output {index} of y has no observed entry; drop it")
         data = OutputData(index, observed, Scaling.of(y[observed], self.scale_targets))
-        rows, scaling = X.where(observed) if isinstance(X, Rows) else X[observed], data.scaling
-        kernel = (
-            default_kernel(rows) if self.kernel is None else as_kernel(self.kernel).scaled(scaling.scale**-2)
-        )
-        problem = Problem(
-            rows,
-            scaling.forward(y[observed]),
-            kernel,
-            np.random.default_rng(seed),
-            inducing=inducing_inputs(self.inducing, kernel, rows),
-            ours=self.kernel is None,
-        )
+        rows = X.where(observed) if isinstance(X, Rows) else X[observed]
+        problem = self._problem(rows, data.scaling.forward(y[observed]), data.scaling, seed)
         mark = fingerprint(problem, self._settings())
         problem = attendance.start(problem, index, mark)
         try:
@@ -171,7 +161,20 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             raise NotPositiveDefiniteError(f"output {index} cannot be fitted: {error}. {CHECK}") from error
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
-        return FittedOutput(observed, scaling, fit, mark)
+        return FittedOutput(observed, data.scaling, fit, mark)
+
+    def _problem(self, X: Inputs, scaled: FloatArray, scaling: Scaling, seed: int) -> Problem:
+        """One output as a method sees it."""
+        given = self.kernel is not None
+        kernel = as_kernel(self.kernel).scaled(scaling.scale**-2) if given else default_kernel(X)
+        return Problem(
+            X,
+            scaled,
+            kernel,
+            np.random.default_rng(seed),
+            inducing=inducing_inputs(self.inducing, kernel, X),
+            ours=not given,
+        )
 
     def _attendance(self, n_outputs: int) -> Attendance:
         """What is to be heard and kept of a fit."""

@@ -176,18 +176,16 @@ class Search:
             return found, 0
         trials = [search._climb(found.model.shape, start, 0) for start in fine_starts(finer.kernel, base)]
         spent = sum(trial.optimum.n_evaluations for trial in trials)
-        trial = max(trials, key=lambda each: each.optimum.value)
-        penalty = search.fine * log(n)
-        for most, doubt in zip((1, COMPARING), DOUBT, strict=True):
-            if trial.optimum.value <= base.value - doubt * n:
+        trial, penalty = max(trials, key=lambda each: each.optimum.value), search.fine * log(n)
+        hurdles = (-DOUBT[0] * n, -DOUBT[1] * n, PROMISING * penalty)
+        for hurdle, most in zip(hurdles, (1, COMPARING, self.max_iter), strict=True):
+            if trial.optimum.value <= base.value + hurdle:
                 return found, spent
-            trial = search._further(trial, most)
+            done = base.n_iter + trial.optimum.n_iter
+            # A callback hears of what has risen above all before.
+            hearing = self._hearing(done) if hurdle > 0.0 else None
+            trial = search._further(trial, min(most, max(self.max_iter - done, 0)), hearing)
             spent += trial.optimum.n_evaluations
-        if trial.optimum.value <= base.value + PROMISING * penalty:
-            return found, spent
-        done = base.n_iter + trial.optimum.n_iter
-        trial = search._further(trial, max(self.max_iter - done, 0), self._hearing(done))
-        spent += trial.optimum.n_evaluations
         if trial.optimum.value <= base.value + penalty:
             return found, spent
         return replace(trial, optimum=continued(base, trial.optimum)), spent
