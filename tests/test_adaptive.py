@@ -580,3 +580,49 @@ def test_faults_beyond_all_measure_are_reported_as_they_are():
     model = RobustGPRegressor().fit(x, y)
     assert np.flatnonzero(model.outlier_proba_ > 0.5).tolist() == [7]
     assert model.contamination_shift_ == pytest.approx(9.96921e36, rel=1e-6)
+
+
+@pytest.fixture
+def hidden():
+    """Sixty faults of 200, all on one side."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 10, 200))[:, None]
+    y, bad = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(200), rng.choice(200, 60, replace=False)
+    y[bad] += rng.uniform(1.0, 5.0, 60)
+    return x, y, bad
+
+
+@pytest.mark.parametrize("far", [(50.0,), (-999.0,) * 4, (1e6, 1e3, -200.0)])
+@pytest.mark.parametrize("inducing", [None, 40])
+def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
+    x, y, bad = hidden
+    y[bad[: len(far)]] = far
+    model = RobustGPRegressor(inducing=inducing).fit(x, y)
+    np.testing.assert_array_equal(np.sort(np.flatnonzero(model.outlier_proba_ > 0.5)), np.sort(bad))
+    assert rmse(np.sin(x[:, 0]), model.predict(x)) < 0.03
+    assert model.contamination_rate_ == pytest.approx(0.3, abs=0.01)
+    assert model.contamination_shift_ == pytest.approx(3.0, abs=0.3)
+    assert np.all(model.weights_[bad[: len(far)]] == 0.0)
+    # As if the far ones were missing.
+    without = y.copy()
+    without[bad[: len(far)]] = np.nan
+    alone = RobustGPRegressor(inducing=inducing).fit(x, without)
+    np.testing.assert_allclose(
+        model.predict(x, return_std=True), alone.predict(x, return_std=True), atol=2e-3
+    )
+    assert model.bound_ == pytest.approx(alone.bound_, abs=0.1)
+    assert np.all(np.isfinite(model.leave_one_out()))
+    model.save(tmp_path / "model.sgp")
+    np.testing.assert_array_equal(load(tmp_path / "model.sgp").predict(x), model.predict(x))
+    again = model.set_params(warm_start=True).fit(x, y)
+    assert again.bound_ == pytest.approx(alone.bound_, abs=0.1)
+
+
+def test_far_faults_that_hide_nothing_stay_in_the_fit(hidden):
+    x, _, _ = hidden
+    y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(1).standard_normal(200)
+    y[[20, 90, 150]] = -999.0
+    model = RobustGPRegressor().fit(x, y)
+    assert np.flatnonzero(model.outlier_proba_ > 0.5).tolist() == [20, 90, 150]
+    assert model.contamination_shift_ == pytest.approx(-999.0, abs=5.0)
+    assert 0.0 < model.weights_[20] < 1e-3

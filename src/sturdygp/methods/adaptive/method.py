@@ -11,6 +11,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
+from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
 from sturdygp.methods.adaptive.model import (
     EXTRA_BOX,
@@ -25,6 +26,7 @@ from sturdygp.methods.alternating import Start, Trail, resume, state_of
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.optimise import Optimum
+from sturdygp.status import Status
 
 # Targets are brought as near as this, in robust scales: a fill value such as 1e36 is no more of a fault than
 # a million, but leaves nothing of the others.
@@ -54,7 +56,20 @@ class Adaptive:
     tol: float = 1e-4
 
     def fit(self, problem: Problem) -> Fit:
-        """Fit one output."""
+        """Fit one output; once more without faults that are far from all others and may hide them."""
+        fit = self._fit_together(problem)
+        aside = far_faults(problem, fit)
+        if aside is None or fit.status is Status.STOPPED:
+            return fit
+        rest = self.fit(without(problem, aside))
+        spent = fit.n_factorizations + rest.n_factorizations
+        if not clearer(rest, fit):
+            status = rest.status if rest.status is Status.STOPPED else fit.status
+            return replace(fit, n_factorizations=spent, status=status)
+        return replace(with_aside(rest, problem, aside), n_factorizations=spent + 1)
+
+    def _fit_together(self, problem: Problem) -> Fit:
+        """Fit all readings."""
         nearer = replace(problem, y=np.clip(problem.y, -FARTHEST, FARTHEST))
         tol = self.tol * problem.y.size
         search = Search(nearer, self.prior, self.noise_variance, tol, self.max_iter)

@@ -101,6 +101,10 @@ class Candidate:
             return False
         return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
 
+    def stopped(self) -> Candidate:
+        """The same, ended by somebody's wish."""
+        return replace(self, optimum=replace(self.optimum, status=Status.STOPPED))
+
     @property
     def outlook(self) -> float:
         """By how much further climbing may raise the bound, to judge by what it gained of late."""
@@ -187,7 +191,8 @@ class Search:
             trial = search._further(trial, min(most, max(self.max_iter - done, 0)), hearing)
             spent += trial.optimum.n_evaluations
         if trial.optimum.value <= base.value + penalty:
-            return found, spent
+            stopped = trial.optimum.status is Status.STOPPED
+            return (found.stopped() if stopped else found), spent
         return replace(trial, optimum=continued(base, trial.optimum)), spent
 
     def _with_fine_part(self, finer: Problem) -> Search:
@@ -242,7 +247,7 @@ class Search:
         if callback is not None:
             for iteration, value in enumerate(found.optimum.trace[len(found.optimum.trace) - done :], 1):
                 if callback(Step(iteration, value, inf, found.optimum)):
-                    return replace(found, optimum=replace(found.optimum, status=Status.STOPPED))
+                    return found.stopped()
         return self._further(found, self.max_iter - done, self._hearing(done))
 
     def _hearing(self, done: int) -> Callback | None:

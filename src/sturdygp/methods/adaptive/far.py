@@ -1,0 +1,98 @@
+"""Faults so far off that they hide others: they are set aside, and what is left is fitted alone.
+
+Faults have one spread. If that has to reach a reading of -999, faults of a few standard deviations are
+described better as noise, which then is much too large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.posterior import Posterior
+from sturdygp.gp.rows import Rows, gather, joined
+from sturdygp.gp.sites import Sites
+from sturdygp.gp.uncertain import UncertainPosterior
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.base import Fit, Problem
+from sturdygp.optimise import Callback
+
+# Far faults are off by this many nominal standard deviations, and this many times as much as any other.
+FAR = 10.0
+# Others were hidden if without them the nominal variance is less than this share of what it was.
+CLEARER = 0.25
+# A reading is faulty if that is more probable than not. Fewer than these are not fitted alone.
+FAULTY, FEWEST = 0.5, 10
+
+
+def far_faults(problem: Problem, fit: Fit) -> BoolArray | None:
+    """The faulty readings that are far from the nominal ones and from all other faults; None without any."""
+    if fit.outlier_proba is None:
+        return None
+    faulty = fit.outlier_proba > FAULTY
+    if not faulty.any():
+        return None
+    mean = gather(problem.X, fit.posterior.predict_mean, joined)
+    distance, near = np.where(faulty, np.abs(problem.y - mean), 0.0), FAR * sqrt(fit.noise_variance)
+    farthest_near = float(distance[distance <= near].max(initial=0.0))
+    far = distance > max(near, FAR * farthest_near)
+    between = (distance > near) & ~far
+    return far if far.any() and not between.any() and np.count_nonzero(~far) >= FEWEST else None
+
+
+def without(problem: Problem, aside: BoolArray) -> Problem:
+    """The problem of the other readings; nobody keeps where its climb is, as that is not one of all."""
+    X, kept = problem.X, ~aside
+    rows = X.where(kept) if isinstance(X, Rows) else X[kept]
+    return replace(problem, X=rows, y=problem.y[kept], resume=None, callback=unkept(problem.callback))
+
+
+def unkept(callback: Callback | None) -> Callback | None:
+    """The callback, told of each step but not of where that is."""
+    return None if callback is None else lambda step: callback(replace(step, optimum=None))
+
+
+def clearer(fit: Fit, before: Fit) -> bool:
+    """Whether there was something to be seen behind the far readings."""
+    return fit.noise_variance < CLEARER * before.noise_variance
+
+
+def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:
+    """A fit of the other readings as one of all, in which those set aside are faulty and say nothing."""
+    kept = ~aside
+
+    def spread(values: FloatArray, elsewhere: float) -> FloatArray:
+        full = np.full(aside.size, elsewhere)
+        full[kept] = values
+        return full
+
+    found, sites = fit.posterior, fit.posterior.sites
+    everywhere = Sites(
+        target=spread(sites.target, found.mean),
+        precision=spread(sites.precision, 0.0),
+        log_scale=spread(sites.log_scale, 0.0),
+    )
+    likelihood = fit.outlier_model
+    if not isinstance(likelihood, BranchLikelihood) or fit.outlier_proba is None:
+        raise TypeError("only a fit that found contamination has readings set aside")
+    nominal = likelihood.nominal * float(kept.mean())
+    return replace(
+        fit,
+        posterior=conditioned(found, problem, everywhere),
+        weights=spread(fit.weights, 0.0),
+        outlier_proba=spread(fit.outlier_proba, 1.0),
+        outlier_model=replace(likelihood, nominal=nominal),
+        n_densities=fit.n_densities or float(kept.sum()),
+        resume=None,
+    )
+
+
+def conditioned(found: Posterior, problem: Problem, sites: Sites) -> Posterior:
+    """The same posterior with sites at all rows."""
+    best = problem.prior(found.kernel).condition(sites, found.mean).compact()
+    if not isinstance(found, UncertainPosterior):
+        return best
+    return UncertainPosterior(found.kernel, sites, found.mean, problem.X, best, found.moved)
