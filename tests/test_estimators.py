@@ -12,6 +12,7 @@ from scipy.stats import t as student_t
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import kernels as sk
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -461,6 +462,50 @@ def test_intervals_of_readings_hold_for_long_tails():
     normal = StandardGPRegressor().fit(x[:300], y[:300])
     densities = (m.log_predictive_density(x[300:], y[300:]).mean() for m in (model, normal))
     assert next(densities) > next(densities) + 0.05
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e-160])
+def test_scales_whose_squares_are_no_numbers_are_refused(estimator, data, scale):
+    with pytest.raises(ValueError, match="y has a scale of"):
+        estimator.fit(data.X, scale * data.y[:, 0])
+
+
+def test_new_readings_may_be_as_far_off_as_numbers_go(estimator, data):
+    only(estimator, FLAGGING)
+    model = estimator.fit(data.X, data.y[:, 0])
+    np.testing.assert_allclose(model.outlier_proba(data.X[:2], [1e160, -1e308]), 1.0)
+
+
+def test_a_missing_reading_leaves_the_densities_of_others_alone(estimator, data):
+    model = estimator.fit(data.X, data.y[:, 0])
+    alone = model.log_predictive_density(data.X[:1], [1e3])
+    both = model.log_predictive_density(data.X[:2], [1e3, np.nan])
+    assert both[0] == pytest.approx(alone[0], rel=1e-12)
+    assert np.isnan(both[1])
+
+
+def test_scores_pass_over_missing_readings(estimator, data):
+    y = data.y[:, :2].copy()
+    model = estimator.fit(data.X, y)
+    assert model.score(data.X, y) == pytest.approx(r2_score(y, model.predict(data.X)))
+    y[::3, 0] = np.nan
+    given = ~np.isnan(y[:, 0])
+    parts = [
+        r2_score(y[rows, k], model.predict(data.X)[rows, k]) for k, rows in enumerate((given, slice(None)))
+    ]
+    assert model.score(data.X, y) == pytest.approx(np.mean(parts))
+    with pytest.raises(ValueError, match="nothing to score"):
+        model.score(data.X, np.full_like(y, np.nan))
+
+
+def test_an_input_that_is_rarely_off_its_usual_value_is_learned():
+    rng = np.random.default_rng(0)
+    usual = 1.0 + 0.003 * rng.standard_normal(300)
+    usual[rng.choice(300, 12, replace=False)] = rng.uniform(1.5, 5.0, 12)
+    X, new = np.c_[rng.uniform(0, 10, 300), usual], rng.uniform((0, 1.5), (10, 5), (200, 2))
+    truth, f_new = (np.sin(Z[:, 0]) + 0.8 * (Z[:, 1] - 1.0) for Z in (X, new))
+    model = StandardGPRegressor().fit(X, truth + 0.1 * rng.standard_normal(300))
+    assert np.sqrt(np.mean((model.predict(new) - f_new) ** 2)) < 0.3
 
 
 def test_bad_calls_are_refused(estimator, data):

@@ -86,9 +86,13 @@ def test_a_callback_can_stop_a_fit_which_is_no_reason_to_warn(estimator, data):
 @pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
 def test_a_callback_is_not_asked_again_once_it_said_stop(estimator, data):
     heard = []
-    model = clone(estimator).set_params(callback=lambda progress: heard.append(progress) or len(heard) == 1)
-    assert model.fit(data.X, data.y[:, 0]).status_ is Status.STOPPED
-    assert len(heard) == 1
+    model = clone(estimator).set_params(callback=lambda progress: heard.append(progress))
+    model.fit(data.X, data.y[:, 0])
+    for call in (1, len(heard) // 2 + 1, len(heard)):
+        heard.clear()
+        model.set_params(callback=lambda progress, last=call: heard.append(progress) or len(heard) == last)
+        assert model.fit(data.X, data.y[:, 0]).status_ is Status.STOPPED
+        assert len(heard) == call
 
 
 @pytest.mark.parametrize("estimator", RESUMING, ids=name_of)

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -256,6 +257,32 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             self.feature_names_in_ = np.array(state.feature_names, dtype=object)
         self._store(single=state.single)
         return self
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination of the readings that are not missing, averaged over outputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Inputs.
+        y : array-like of shape (m,) or (m, d_y)
+            Readings; NaN is a missing one.
+        sample_weight : array-like of shape (m,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for one that is no better than the mean of the readings.
+        """
+        checked, columns = self._check_readings(X, y)
+        predicted = np.reshape(self.predict_checked(checked, False, False, False), columns.shape)
+        weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight)
+        given = ~np.isnan(columns)
+        if not given.any():
+            raise ValueError("y has no reading at all; there is nothing to score")
+        pairs = [(t, p, g) for t, p, g in zip(columns.T, predicted.T, given.T, strict=True) if g.any()]
+        return float(np.mean([r2_score(t[g], p[g], sample_weight=weight[g]) for t, p, g in pairs]))
 
     def summary(self) -> str:
         """What was found, in words: one paragraph for each output."""

@@ -20,6 +20,8 @@ ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 NORMAL_MAD = 1.4826
 # Distances below this share of the centre are rounding errors.
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+# The largest scaled distance of a reading, and scale or its inverse: larger ones have squares that overflow.
+LARGEST = 1e100
 # Probability above which a reading is called faulty.
 FAULTY = 0.5
 
@@ -41,11 +43,12 @@ class Scaling:
         away = distance[distance > ROUNDING * abs(centre)]
         if not away.size:
             return cls(centre, 1.0)
-        if how == "standard":
-            return cls(centre, float(y.std()))
         # If more than half of the targets are equal, the others tell the scale.
-        most_are_away = 2 * away.size > y.size
-        return cls(centre, NORMAL_MAD * float(np.median(distance if most_are_away else away)))
+        most = distance if 2 * away.size > y.size else away
+        scale = float(y.std() if how == "standard" else NORMAL_MAD * np.median(most))
+        if not 1.0 / LARGEST < scale < LARGEST:
+            raise ValueError(f"y has a scale of {scale:g}; give it in units that bring it nearer to 1")
+        return cls(centre, scale)
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Scaled targets."""
@@ -165,7 +168,9 @@ class FittedOutput:
         log_density, proba = np.full((2, *y.shape), np.nan)
         if given.any():
             latent = self.fit.posterior.predict(X[given])
-            verdict = model.judge(self.scaling.forward(y[given]), latent.mean, latent.variance)
+            # Squares of what is further off would not be numbers.
+            scaled = np.clip(self.scaling.forward(y[given]), -LARGEST, LARGEST)
+            verdict = model.judge(scaled, latent.mean, latent.variance)
             log_density[given] = verdict.log_density - np.log(self.scaling.scale)
             proba[given] = verdict.outlier_proba
         return Verdict(log_density, proba)

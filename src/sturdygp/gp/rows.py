@@ -15,9 +15,9 @@ from sturdygp._typing import BoolArray, FloatArray
 
 T = TypeVar("T")
 
-# Share of the rows that are central, and how many standard deviations they reach if a column is normal. A
-# range of more than three times theirs is that of a few rows.
-CENTRAL, CENTRAL_DEVIATIONS, STRETCHED = 0.9, 3.29, 3.0
+# A range of more than three times that of all rows but a few at either end is that of these few: one in a
+# hundred, one at least, if there are enough rows to tell.
+STRETCHED, FEW_IN, ENOUGH_ROWS = 3.0, 100, 20
 # Rows that are looked at together; all pairs of more would only cost time.
 SOME_ROWS = 2000
 # Work on the inputs of a block and on the same rows of other arrays; and how results of blocks are joined.
@@ -136,22 +136,25 @@ class Spread:
 class Extent:
     """How far the rows reach, column by column, but for a few that lie far from all others.
 
-    A clock that was reset, or a fill value, in one row would otherwise stretch a column.
+    A clock that was reset, or a fill value, in one row would otherwise stretch a column. ``reach`` is the
+    largest less the smallest of all rows.
     """
 
     range: FloatArray
     std: FloatArray
+    reach: FloatArray
 
     @classmethod
     def of(cls, X: Inputs) -> Self:
-        """Range and standard deviation; where the former is stretched, both as the central rows have them."""
-        spread, some = Spread.of(X), evenly_spaced(X)
-        low, high = np.quantile(some, (0.5 - CENTRAL / 2.0, 0.5 + CENTRAL / 2.0), axis=0)
-        central = high - low
-        stretched = (central > 0.0) & (spread.range > STRETCHED * central)
+        """Where the range is stretched, without the few rows at either end."""
+        spread, some = Spread.of(X), np.sort(evenly_spaced(X), axis=0)
+        few = max(len(some) // FEW_IN, 1) if len(some) >= ENOUGH_ROWS else 0
+        low, high = some[few], some[-1 - few]
+        stretched = (high > low) & (spread.range > STRETCHED * (high - low))
         return cls(
-            np.where(stretched, STRETCHED * central, spread.range),
-            np.where(stretched, central / CENTRAL_DEVIATIONS, spread.std),
+            np.where(stretched, high - low, spread.range),
+            np.where(stretched, np.clip(some, low, high).std(axis=0), spread.std),
+            spread.range,
         )
 
 

@@ -139,7 +139,9 @@ class Alternation(Generic[L]):
             after = self.climb(start, max_iter=max_iter - before.n_iter, tol=tol, callback=callback)
             followed.append(joined(before, after))
         count = sum(optimum.n_evaluations for optimum in (first, *tried, *followed))
-        return best_of([first, *followed]), count
+        best = best_of([first, *followed])
+        stopped = any(optimum.status is Status.STOPPED for optimum in followed)
+        return (replace(best, status=Status.STOPPED) if stopped else best), count
 
     def start_from(self, kernel: Kernel, found: Optimum[Trail[L]]) -> Start[L]:
         """What a climb with a sample of the readings makes of all of them."""

@@ -175,9 +175,10 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     come. Units are powers of two: inputs of about one spread start alike, as in the paper.
     """
     extent = Extent.of(X)
-    range_, spread = (np.where(size > 0.0, size, 1.0) for size in (extent.range, extent.std))
-    unit = 2.0 ** np.round(np.log2(spread))
-    box = range_[:, None] * np.array(LENGTH_SCALE_BOX)
+    unit = 2.0 ** np.round(np.log2(np.where(extent.std > 0.0, extent.std, 1.0)))
+    # Few rows far out do not make a short length scale impossible, nor a long one that would reach them.
+    ends = np.column_stack([extent.range, extent.reach])
+    box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
     start = START_LENGTH_SCALE * median_distance(evenly_spaced(X) / unit) * unit
     bounds = tuple((low, high) for low, high in box.tolist())
     return SquaredExponential(

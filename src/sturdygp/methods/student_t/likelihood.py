@@ -90,7 +90,8 @@ class TLikelihood:
     def _tilted(self, y: FloatArray, cavity: Marginals) -> TiltedT:
         """Integrate the likelihood, a scale mixture of normals, against normal cavities."""
         v, delta = cavity.variance[:, None], (y - cavity.mean)[:, None]
-        grid = self._grid(float(np.abs(delta).max()))
+        # A missing reading, NaN, is not the farthest.
+        grid = self._grid(float(np.fmax.reduce(np.abs(delta), axis=None, initial=0.0)))
         u, half = np.exp(grid), 0.5 * self.dof
         log_mass = half * (grid - u)
         # Normalised on the grid: exact in the limit of normal noise, and to rounding elsewhere.
