@@ -79,7 +79,7 @@ html_sidebars: dict[str, list[str]] = {page: [] for page in (*ALONE, "contributi
 
 
 # Public by name because other modules of the package call them.
-OURS_ALONE = ("drawing", "fitted_at", "restore", "state")
+OURS_ALONE = ("drawing", "fitted_to", "restore", "state")
 
 
 def leave_out(_app: Sphinx, _what: str, name: str, member: Any, *_: Any) -> bool | None:

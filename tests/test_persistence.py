@@ -323,6 +323,7 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
         (set_at("model", "outputs", to=[]), "one or more outputs"),
         (set_at("model", "outputs", 0, "scale", to=0.0), "scale should be positive"),
         (set_at("model", "outputs", 0, "observed", to=1), "observed should be an array of bool"),
+        (set_at("model", "outputs", 0, "readings", to=0), "readings should be an array of float64"),
         (set_at(*FIT, "status", to="FINE"), "status should be one of CONVERGED"),
         (set_at(*FIT, "noise_variance", to=None), "noise_variance should be a number"),
         (set_at(*FIT, "noise_variance", to=10**400), "noise_variance should be a number"),

@@ -1,11 +1,14 @@
 """Pictures: what is drawn is what was found, and nothing global is touched."""
 
+from pathlib import Path
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+import sturdygp
 from sturdygp import RobustGPRegressor, StandardGPRegressor
 from sturdygp.plot import (
     CalibrationDisplay,
@@ -17,7 +20,9 @@ from sturdygp.plot import (
     plot_outliers,
     plot_trace,
 )
+from sturdygp.plot.axes import proba_of
 
+FILES = Path(__file__).parent / "files"
 FAULTS = [4, 19, 33]
 
 
@@ -54,6 +59,31 @@ def test_as_many_new_readings_are_judged_anew(fitted):
     new[[4, 19, 33]], new[50] = np.sin(X[[4, 19, 33], 0]), 6.0
     display = FitDisplay.from_estimator(model, X + 1e-3, new)
     assert np.flatnonzero(display.flagged).tolist() == [50]
+
+
+def test_other_readings_at_the_inputs_of_the_fit_are_judged_anew(fitted):
+    model, X, y = fitted
+    other = y.copy()
+    other[FAULTS], other[50] = [np.sin(X[4, 0]), np.nan, np.nan], 6.0
+    assert np.flatnonzero(plot_fit(model, X, other).flagged).tolist() == [50]
+
+
+def test_readings_of_the_fit_keep_their_flags(several, tmp_path):
+    model, X, Y = several
+    model.save(tmp_path / "model.sgp")
+    for each in (model, sturdygp.load(tmp_path / "model.sgp")):
+        np.testing.assert_array_equal(proba_of(each, X, Y), model.outlier_proba_)
+        np.testing.assert_array_equal(proba_of(each, X, Y + 0.01), model.outlier_proba(X, Y + 0.01))
+    single = RobustGPRegressor(inducing=8).fit(X, Y[:, 0])
+    np.testing.assert_array_equal(proba_of(single, X, Y[:, :1].tolist()), single.outlier_proba_)
+
+
+def test_a_model_that_did_not_keep_its_readings_judges_them():
+    model = sturdygp.load(FILES / "model-v1.sgp")
+    (output,) = model._outputs
+    X = np.zeros((len(output.observed), model.n_features_in_))
+    X[output.observed], y = output.fit.posterior.inputs, output.spread(np.arange(output.observed.sum()))
+    np.testing.assert_array_equal(proba_of(model, X, y), model.outlier_proba(X, y))
 
 
 def test_fit_shows_the_interval_and_the_flagged_readings(fitted):

@@ -162,7 +162,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             raise NotPositiveDefiniteError(f"output {index} cannot be fitted: {error}. {CHECK}") from error
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
-        return FittedOutput(observed, data.scaling, fit, mark)
+        return FittedOutput(observed, data.scaling, fit, mark, y[observed])
 
     def _problem(self, X: Inputs, scaled: FloatArray, scaling: Scaling, seed: int) -> Problem:
         """One output as a method sees it."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.rows import Rows
 from sturdygp.gp.sparse import SparsePosterior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.base import Fit, OutlierModel, Verdict
@@ -72,13 +73,22 @@ class OutputData:
 class FittedOutput:
     """One output: where it was observed, how it was scaled, what was found.
 
-    The fingerprint tells whether another fit has the same data and settings.
+    The fingerprint tells whether another fit has the same data and settings. The observed readings are None
+    in a model of an older file, which did not keep them.
     """
 
     observed: BoolArray
     scaling: Scaling
     fit: Fit
     fingerprint: str = ""
+    readings: FloatArray | None = None
+
+    def fitted_to(self, X: FloatArray, y: FloatArray) -> bool:
+        """Whether these are the inputs and readings of the fit, row by row; no if that is not known."""
+        inputs, given = self.fit.posterior.inputs, ~np.isnan(y)
+        if self.readings is None or isinstance(inputs, Rows) or not np.array_equal(given, self.observed):
+            return False
+        return np.array_equal(y[given], self.readings) and np.array_equal(X[given], inputs)
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Values for the observed entries, NaN for the missing ones."""

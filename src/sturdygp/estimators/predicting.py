@@ -15,7 +15,6 @@ from sturdygp.estimators.distributed import head, is_dask, predict_blocks
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.threads import threads_for_prediction
 from sturdygp.estimators.validation import check_targets
-from sturdygp.gp.rows import Rows
 
 Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
@@ -116,13 +115,11 @@ class Predictor(BaseEstimator):
         pairs = zip(self._outputs, columns.T, strict=True)
         return self._stack([output.log_density(X, column) for output, column in pairs])
 
-    def fitted_at(self, X: ArrayLike) -> bool:
-        """Whether these are the inputs of the fit, row by row."""
-        first, rows = self._outputs[0], np.asarray(X)
-        inputs = first.fit.posterior.inputs
-        if isinstance(inputs, Rows) or len(rows) != len(first.observed):
-            return False
-        return np.array_equal(rows[first.observed], inputs)
+    def fitted_to(self, X: ArrayLike, y: ArrayLike) -> bool:
+        """Whether these are the inputs and readings of the fit, row by row; no if that is not known."""
+        X, columns = self._check_readings(X, y)
+        pairs = zip(self._outputs, columns.T, strict=True)
+        return all(output.fitted_to(X, column) for output, column in pairs)
 
     def _stack(self, values: list[FloatArray]) -> FloatArray:
         return values[0] if self._single else np.stack(values, axis=-1)

@@ -84,6 +84,7 @@ def encode_output(output: FittedOutput, store: ArrayStore) -> Json:
         "centre": plain_number(output.scaling.centre),
         "scale": plain_number(output.scaling.scale),
         "fit": encode_fit(output.fit, store),
+        "readings": None if output.readings is None else store.add(output.readings),
     }
 
 
@@ -120,10 +121,11 @@ def decode_parameter(record: Record, name: str) -> object:
 def decode_output(record: Record, n_features: int) -> FittedOutput:
     """One output, with as many readings as rows that were observed."""
     observed, fit = record.truths("observed", None), decode_fit(record.child("fit"), n_features)
-    readings = len(fit.posterior.sites)
-    if int(observed.sum()) != readings:
-        raise record.fail("observed", f"true in {readings} places")
+    n = len(fit.posterior.sites)
+    if int(observed.sum()) != n:
+        raise record.fail("observed", f"true in {n} places")
     scaling = Scaling(record.number("centre"), record.number("scale"))
     if not scaling.scale > 0.0:
         raise record.fail("scale", "positive")
-    return FittedOutput(observed, scaling, fit)
+    readings = record.floats("readings", n) if record.given("readings") else None
+    return FittedOutput(observed, scaling, fit, readings=readings)

@@ -53,12 +53,10 @@ def column_of(values: ArrayLike, output: int) -> FloatArray:
 
 
 def proba_of(estimator: BaseGPRegressor, X: ArrayLike, y: ArrayLike) -> FloatArray | None:
-    """Outlier probabilities of the shape of y: those of the fit for readings at its inputs, else new ones."""
+    """Outlier probabilities of readings: those of the fit for the readings of the fit, else new ones."""
     if not isinstance(estimator, FlaggingGPRegressor):
         return None
-    if np.shape(y) == estimator.outlier_proba_.shape and estimator.fitted_at(X):
-        return estimator.outlier_proba_
-    return estimator.outlier_proba(X, y)
+    return estimator.outlier_proba_ if estimator.fitted_to(X, y) else estimator.outlier_proba(X, y)
 
 
 def flagged(proba: FloatArray | None, output: int, threshold: float | None, n: int) -> BoolArray:

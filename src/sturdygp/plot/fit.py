@@ -77,7 +77,8 @@ class FitDisplay(Drawn):
         estimator : fitted estimator of sturdygp
             The model.
         X, y : array-likes
-            The readings to show, as a rule those of the fit.
+            The readings to show, as a rule those of the fit, with the flags that it gave them. Others are
+            judged as new readings.
         feature : int or str
             The input along which to show them.
         output : int
