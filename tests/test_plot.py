@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from sklearn.exceptions import NotFittedError
 
 import sturdygp
 from sturdygp import RobustGPRegressor, StandardGPRegressor
@@ -191,9 +192,17 @@ def test_given_axes_are_used_and_nothing_global_is_touched(fitted):
         (lambda m, X, y: plot_fit(m, X, y, feature="depth"), "feature must be one of input"),
         (lambda m, X, y: plot_fit(m, X, y, output=1), "output must be from 0 to 0"),
         (lambda m, X, y: FitDisplay.from_estimator(m, X, y, level=95.0), "level must be between 0 and 1"),
+        (lambda m, X, y: plot_fit(m, X, y, others="mean"), "others must be one of 'median', 'data'"),
+        (lambda m, X, y: plot_fit(m, X, y[:5]), "X has 60 rows but y has 5"),
+        (lambda m, X, y: plot_fit(StandardGPRegressor().fit(X, y), X, y[:1]), "X has 60 rows but y has 1"),
         (lambda m, X, y: plot_outliers(m, X[:5]), "X has 5 rows but the model was fitted to 60"),
         (lambda m, X, y: plot_outliers(StandardGPRegressor().fit(X, y)), "does not tell outliers"),
         (lambda m, X, y: plot_calibration(m, None, y[:5]), "must be the readings of the fit"),
+        (lambda m, X, y: plot_calibration(m, X, y[:5]), "X has 60 rows but y has 5"),
+        (
+            lambda m, X, y: plot_calibration(StandardGPRegressor().fit(X, y), X, y[:1]),
+            "X has 60 rows but y has 1",
+        ),
         (lambda m, X, y: CalibrationDisplay.of_residuals(np.array([np.nan])), "no reading is left"),
         (
             lambda m, X, y: plot_trace(m, ax=Figure().subplots()) and plot_trace(m, ax=removed_axes()),
@@ -204,6 +213,15 @@ def test_given_axes_are_used_and_nothing_global_is_touched(fitted):
 def test_what_cannot_be_drawn_is_refused(call, message, fitted):
     with pytest.raises(ValueError, match=message):
         call(*fitted)
+
+
+@pytest.mark.parametrize(
+    "plot",
+    [plot_fit, plot_calibration, lambda m, X, y: plot_outliers(m, X), lambda m, X, y: plot_trace(m)],
+)
+def test_what_is_not_fitted_is_refused(plot):
+    with pytest.raises(NotFittedError):
+        plot(RobustGPRegressor(), *problem())
 
 
 def removed_axes():

@@ -52,6 +52,13 @@ def column_of(values: ArrayLike, output: int) -> FloatArray:
     return table[:, output]
 
 
+def check_length(y: ArrayLike, rows: int) -> None:
+    """Refuse readings that do not go with so many rows of inputs."""
+    count = len(np.asarray(y))
+    if count != rows:
+        raise ValueError(f"X has {rows} rows but y has {count}")
+
+
 def proba_of(estimator: BaseGPRegressor, X: ArrayLike, y: ArrayLike) -> FloatArray | None:
     """Outlier probabilities of readings: those of the fit for the readings of the fit, else new ones."""
     if not isinstance(estimator, FlaggingGPRegressor):

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.flagging import FlaggingGPRegressor
-from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, flagged
+from sturdygp.plot.axes import THRESHOLD, Drawn, check_length, column_of, flagged
 from sturdygp.plot.palette import BLACK, BLUE, GREY
 
 LEVELS = np.linspace(0.01, 0.99, 99)
@@ -123,6 +123,7 @@ Prediction: TypeAlias = tuple[FloatArray, FloatArray, FloatArray | None]
 def held_out(estimator: BaseGPRegressor, X: ArrayLike, y: ArrayLike) -> Prediction:
     """Mean and standard deviation of new readings, and how probably they are outliers if that is told."""
     mean, std = estimator.predict(X, return_std=True, include_noise=True)
+    check_length(y, len(mean))
     return mean, std, estimator.outlier_proba(X, y) if isinstance(estimator, FlaggingGPRegressor) else None
 
 

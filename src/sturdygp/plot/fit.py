@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index, feature_names, flagged, proba_of
+from sturdygp.estimators.validation import check_choice
+from sturdygp.plot.axes import (
+    THRESHOLD,
+    Drawn,
+    check_length,
+    column_of,
+    feature_index,
+    feature_names,
+    flagged,
+    proba_of,
+)
 from sturdygp.plot.palette import BLUE, GREY, ORANGE
 
 Others: TypeAlias = Literal["median", "data"]
@@ -107,9 +118,12 @@ class FitDisplay(Drawn):
         >>> display.ax_.get_ylabel()
         'reading'
         """
+        check_is_fitted(estimator)
+        check_choice("others", others, get_args(Others))
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
         inputs, index = np.asarray(X, dtype=np.float64), feature_index(estimator, feature)
+        check_length(y, len(inputs))
         sliced = others == "median" or inputs.shape[1] == 1
         where = slice_through(inputs, index) if sliced else inputs
         mean, half = interval(estimator, where, X, output, level)
