@@ -86,7 +86,7 @@ def test_a_callback_can_stop_a_fit_which_is_no_reason_to_warn(estimator, data):
 @pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
 def test_a_callback_is_not_asked_again_once_it_said_stop(estimator, data):
     heard = []
-    model = clone(estimator).set_params(callback=lambda progress: heard.append(progress))
+    model = clone(estimator).set_params(callback=heard.append)
     model.fit(data.X, data.y[:, 0])
     for call in (1, len(heard) // 2 + 1, len(heard)):
         heard.clear()
