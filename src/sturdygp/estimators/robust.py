@@ -47,7 +47,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
     contamination_rate_ : float or array of shape (d_y,)
         Share of readings that are faulty.
     contamination_shift_, contamination_spread_ : float or array of shape (d_y,)
-        Mean and standard deviation of what the faults add to the function, in the units of y.
+        Mean and standard deviation of what the faults add to the function, in the units of y; without faults
+        that are so far off that they would hide the others.
     contamination_shape_ : str or list of str
         ``"normal"`` or ``"flat"``: the shape of the faults' distribution that the bound preferred.
     branch_proba_ : array of shape (n, 2) or (n, d_y, 2)
