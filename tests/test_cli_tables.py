@@ -154,6 +154,9 @@ def test_predict_is_told_how_a_table_is_written(run, tmp_path):
     bars = tmp_path / "bars.csv"
     bars.write_text("t/x\n3.5/1\n")
     assert run("predict", model, bars, "--separator", "/").exit_code == 0
+    lacking = tmp_path / "lacking.csv"
+    lacking.write_text("t,z\n3.5,1\n")
+    assert "the table lacks the column 'x'; it has 't', 'z'" in failing(run, "predict", model, lacking)
     twice = tmp_path / "twice.csv"
     twice.write_text("t,x,x\n3.5,1,2\n")
     assert "the column 'x' more than once" in failing(run, "predict", model, twice)

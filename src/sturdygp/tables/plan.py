@@ -37,14 +37,17 @@ class Plan:
 
     def raw_features(self, frame: pd.DataFrame) -> FloatArray:
         """Features in their own units, shape (rows, features); NaN where a cell is missing."""
+        self._check_inputs(frame)
+        parts = [column.read(Cells.of(frame[column.name], self.cell_format)) for column in self.inputs]
+        return np.hstack(parts)
+
+    def _check_inputs(self, frame: pd.DataFrame) -> None:
         absent = [column.name for column in self.inputs if column.name not in frame]
         if absent:
             raise TableError(
                 f"the table lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent))}; "
                 f"it has {', '.join(map(repr, frame.columns))}"
             )
-        parts = [column.read(Cells.of(frame[column.name], self.cell_format)) for column in self.inputs]
-        return np.hstack(parts)
 
     def by_column(self, raw: FloatArray) -> Iterator[tuple[InputColumn, FloatArray]]:
         """Each input with its own features."""
@@ -71,6 +74,7 @@ class Plan:
 
     def notes(self, frame: pd.DataFrame) -> tuple[str, ...]:
         """What is said of cells that count as missing because they are not what their column holds."""
+        self._check_inputs(frame)
         columns = [*(NumberInput(name) for name in self.targets if name in frame), *self.inputs]
         return tuple(note for column in columns for note in self._remarks(frame, column))
 
