@@ -208,6 +208,20 @@ def test_times_are_read_as_their_examples_are_written():
     assert afternoon == np.datetime64("2024-01-31T14:00")
 
 
+def test_numbers_words_and_far_times_are_none_of_a_reading():
+    odd = ["-200", "-999", "9999", "2024.5", "now", "today", "9999-12-31", "1066-10-14"]
+    days = [f"2024-0{month}-{day:02}T00:00Z" for month in (1, 2, 3) for day in range(1, 29)]
+    column = cells(*odd, *days)
+    assert column.kind == "time"
+    assert column.not_times().tolist() == [True] * len(odd) + [False] * len(days)
+    stamps = cells(*np.array(["9999-12-31", *(day[:10] for day in days)], dtype="datetime64[s]"))
+    assert np.flatnonzero(stamps.not_times()).tolist() == [0]
+    assert cells(*np.array(["9999-12-31", "9998-12-31"], dtype="datetime64[s]")).kind == "text"
+    assert np.isnat(cells(2024, 2025).times("ISO8601")).all()
+    read = cells("2024.01.31", "20240131T1400", "2024-01", "2262-04-11").times("ISO8601")
+    assert not np.isnat(read).any()
+
+
 def test_texts_of_numbers_are_those_of_a_text_file():
     assert cells(1234567, 1234568).texts().tolist() == ["1234567", "1234568"]
     assert cells(1234567.0, np.nan, 0.1234567, 1e300).texts().tolist()[:3] == ["1234567", None, "0.1234567"]

@@ -20,6 +20,8 @@ Texts: TypeAlias = NDArray[np.object_]
 # Texts that stand for nothing, in small letters.
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
 ISO = "ISO8601"
+# Texts that pandas takes for the moment at which they are read.
+MOMENTS = ("now", "today")
 DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%b-%Y", "%d %b %Y")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%H.%M.%S", "%I:%M %p", "%I:%M:%S %p")
 TIME_FORMATS = (ISO, *DAYS, *(f"{day} {clock}" for clock, day in product(CLOCKS, DAYS)))
@@ -85,12 +87,16 @@ class Cells:
         return np.where(self.given & np.isfinite(numbers), numbers, np.nan)
 
     def times(self, time_format: str) -> Times:
-        """Times in UTC, NaT where there is none."""
-        shown = self.values.where(self.given)
+        """Times in UTC, NaT where there is none, or one that is not between the years 1677 and 2262."""
+        # A year alone would be a time too; in a column of times -200 and 9999 stand for a missing one.
+        likely = self.given & np.isnan(self.numbers()) & ~self.values.isin(MOMENTS)
+        shown = self.values.where(likely)
         stamps = pd.to_datetime(
             shown, format=None if is_time(shown) else time_format, errors="coerce", utc=True
-        )
-        times: Times = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[ns]")
+        ).dt.tz_localize(None)
+        # Nanoseconds that do not fit into 64 bits would wrap around.
+        held = stamps.where(stamps.between(pd.Timestamp.min, pd.Timestamp.max))
+        times: Times = held.to_numpy().astype("datetime64[ns]")
         return times
 
     def clocks(self, clock_format: str) -> FloatArray:
@@ -129,8 +135,6 @@ class Cells:
             return "empty"
         if self.lists:
             return "list"
-        if is_time(self.values):
-            return "time"
         if self.are_remarks(self.not_numbers()):
             return "number"
         if self.time_format() is not None:
