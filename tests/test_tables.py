@@ -329,12 +329,23 @@ def test_columns_that_cannot_serve_are_left_out():
     )
 
 
+def test_times_of_day_with_dots_are_no_dates():
+    for times in (
+        [f"{hour:02}.00.00" for hour in range(24)],
+        [f"{hour:02}.{minute:02}.30" for hour in range(1, 24) for minute in range(60)],
+    ):
+        frame = pd.DataFrame({"at": times, "y": np.arange(float(len(times)))})
+        (column,) = prepare(frame, Request(("y",))).plan.inputs
+        assert column.kind == "clock"
+
+
 def test_errors_show_a_cell_that_fails():
     days = [f"2024-01-{day:02}" for day in range(1, 31)]
     frame = pd.DataFrame(
         {
             "when": [*days[:25], *["unknown"] * 5],
             "day": [f"01/{day:02}/2024" for day in range(1, 11)] * 3,
+            "short": [f"{day:02}.02.24" for day in range(1, 16)] * 2,
             "level": [*map(str, range(20)), *["<0.5"] * 10],
             "stamp": pd.to_datetime(days),
             "y": np.arange(30.0),
@@ -353,6 +364,7 @@ def test_errors_show_a_cell_that_fails():
         ),
         (Request(("stamp",), inputs=("y",)), "'stamp' does not hold numbers .for example '2024-01-01"),
         (Request(("y",), time="day"), "'day' can be read in two ways, %d/%m/%Y and %m/%d/%Y .*'01/02/2024'"),
+        (Request(("y",), inputs=("short",)), "'short' can be read in two ways, %H.%M.%S and %d.%m.%y .*'01"),
     ):
         with pytest.raises(TableError, match=message):
             prepare(frame, request)

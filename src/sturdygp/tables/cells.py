@@ -23,7 +23,10 @@ ISO = "ISO8601"
 # Texts that pandas takes for the moment at which they are read.
 MOMENTS = ("now", "today")
 DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%b-%Y", "%d %b %Y")
-CLOCKS = ("%H:%M", "%H:%M:%S", "%H.%M.%S", "%I:%M %p", "%I:%M:%S %p")
+DOTTED_CLOCK = "%H.%M.%S"
+CLOCKS = ("%H:%M", "%H:%M:%S", DOTTED_CLOCK, "%I:%M %p", "%I:%M:%S %p")
+# Dates that look like times of day with dots.
+SHORT_DAY = "%d.%m.%y"
 TIME_FORMATS = (ISO, *DAYS, *(f"{day} {clock}" for clock, day in product(CLOCKS, DAYS)))
 # One of each sort, for people.
 TIME_EXAMPLES = ("2024-01-31 14:00", "31.01.2024 14:00:00", "01/31/2024 02:00 PM", "31-Jan-2024")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import FloatArray
-from sturdygp.tables.cells import TIME_EXAMPLES, CellFormat, Cells
+from sturdygp.tables.cells import DOTTED_CLOCK, SHORT_DAY, TIME_EXAMPLES, CellFormat, Cells
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
@@ -241,6 +241,7 @@ def column_of(choice: Choice, name: str) -> InputColumn:
         check_one_reading(name, cells)
         return TimeInput.starting(name, cells, time_format)
     if kind == "clock" and (clock_format := cells.clock_format()) is not None:
+        check_no_days(name, cells, clock_format)
         return ClockInput(name, clock_format)
     if cells.kind in {"empty", "list"}:
         why = "is empty" if cells.kind == "empty" else "holds lists"
@@ -275,8 +276,19 @@ def check_one_reading(name: str, cells: Cells) -> None:
     for other in others:
         differ = cells.given & (cells.times(chosen) != cells.times(other)) & ~np.isnat(cells.times(chosen))
         if differ.any():
-            raise TableError(
-                f"the times of column {name!r} can be read in two ways, {chosen} and {other} "
-                f"(for example {cells.example(differ)!r}); write them like {TIME_EXAMPLES[0]}, or leave the "
-                "column out with --exclude"
-            )
+            raise two_ways(name, chosen, other, cells.example(differ))
+
+
+def check_no_days(name: str, cells: Cells, clock_format: str) -> None:
+    """Refuse times of day that may as well be dates; 18.00.00 is none, since no month has the number 0."""
+    days = ~np.isnat(cells.times(SHORT_DAY))
+    if clock_format == DOTTED_CLOCK and cells.are_remarks(~days):
+        raise two_ways(name, DOTTED_CLOCK, SHORT_DAY, cells.example(days))
+
+
+def two_ways(name: str, first: str, second: str, shown: str) -> TableError:
+    """For times that nobody can read without knowing more."""
+    return TableError(
+        f"the times of column {name!r} can be read in two ways, {first} and {second} "
+        f"(for example {shown!r}); write them like {TIME_EXAMPLES[0]}, or leave the column out with --exclude"
+    )
