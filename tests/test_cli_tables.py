@@ -1,12 +1,14 @@
 """The commands for tables, driven as a user would."""
 
 import builtins
+import errno
 import json
 import os
 import subprocess
 import sys
 import time
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from click.testing import CliRunner
 
 from sturdygp.cli.main import main
 from sturdygp.cli.progress import waiting
+from sturdygp.cli.tables import errors_in_one_line
 
 FAULTS = [5, 17, 30, 44, 58, 71]
 
@@ -174,6 +177,21 @@ def test_a_reader_who_goes_away_does_not_stop_the_work(data, tmp_path):
     assert out.exists()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_full_disk_is_told(data, tmp_path):
+    arguments = ("flag", data, "--target", "temperature", "--out", tmp_path / "out.csv", "--no-report")
+    command = [sys.executable, "-m", "sturdygp", *map(str, arguments)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: what the command prints cannot be written (No space left on device); send it elsewhere\n"
+    )
+    with pytest.raises(click.ClickException) as told, errors_in_one_line(debug=False):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert told.value.message == "No space left on device"
+
+
 def failing(run, *arguments):
     """A command that fails with an error in one line."""
     result = run(*arguments)
@@ -241,6 +259,7 @@ def test_commands_that_are_not_understood_exit_with_two(run, data):
         ("flag", "nowhere.csv", "--target", "y"),
         ("flag", data, "--target", "temperature", "--method", "magic"),
         ("flag", data, "--target", "temperature", "--threshold", "1.5"),
+        ("flag", data, "--target", "temperature", "--threshold", "nan"),
         ("fit", data, "--target", "temperature"),
     ):
         assert run(*arguments).exit_code == 2

@@ -48,9 +48,13 @@ def tell(text: str) -> None:
     """Print a text; if nobody reads any more, as with ``| head -1``, the command goes on in silence."""
     try:
         click.echo(text)
-    except BrokenPipeError:
+    except OSError as error:
         # The stream itself has to lead elsewhere, since what it still holds is written when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise OSError(
+                f"what the command prints cannot be written ({error.strerror}); send it elsewhere"
+            ) from error
 
 
 def paragraph(heading: str, text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +128,22 @@ def errors_in_one_line(*, debug: bool) -> Iterator[None]:
     except (ValueError, OSError, ImportError, MemoryError) as error:
         if debug:
             raise
-        said = (
-            f"{error.filename}: {error.strerror}"
-            if isinstance(error, OSError) and error.strerror
-            else str(error)
-        )
-        raise click.ClickException(" ".join(said.split()) or "not enough memory; use --sample") from error
+        said = " ".join(said_by(error).split())
+        raise click.ClickException(said or "not enough memory; use --sample") from error
+
+
+def said_by(error: Exception) -> str:
+    """What an error says; that of a file with its name, if it knows it."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def not_nan(_: click.Context, option: click.Parameter, value: float) -> float:
+    """A number; comparisons alone would let through what is none."""
+    if isnan(value):
+        raise click.BadParameter("nan is not a number.", param=option)
+    return value
 
 
 def work() -> Any:
@@ -152,6 +163,7 @@ def work() -> Any:
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     default=0.5,
     show_default=True,
+    callback=not_nan,
     help="Outlier probability above which a reading is flagged.",
 )
 @grouped("files", FlagFiles, FLAG_FILES)
