@@ -128,6 +128,13 @@ def test_lists_in_cells_are_read(tmp_path):
 def test_names_that_stand_twice_in_a_header_are_known(tmp_path):
     assert read_table(written(tmp_path, "t,v,,v.1,v,\n1,2,3,4,5,6\n")).repeated == ("v", "v.2")
     assert read_table(written(tmp_path, "v,v.1\n1,2\n")).repeated == ()
+    blanks = read_table(written(tmp_path, "t, t,y ,y,z \n1,2,3,4,5\n"))
+    assert blanks.frame.columns.tolist() == ["t", "t.1", "y", "y.1", "z"]
+    assert blanks.repeated == ("t", "t.1", "y", "y.1")
+    path = tmp_path / "table.parquet"
+    pd.DataFrame([[1, 2, 3, 4]], columns=["y", " y", "y ", "z "]).to_parquet(path)
+    assert read_table(path).frame.columns.tolist() == ["y", "y.1", "y.2", "z"]
+    assert read_table(path).repeated == ("y", "y.1", "y.2")
     path = tmp_path / "table.xlsx"
     pd.DataFrame([["t", "v", "v", None], [1, 2, 3, 4]]).to_excel(path, index=False, header=False)
     assert read_table(path).repeated == ("v", "v.1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def read_table(path: Path, separator: str | None = None, decimal: str | None = N
         return read_text(path, TEXT_FORMATS[ending], separator, decimal)
     try:
         if ending in PARQUET_FORMATS:
-            return without_empty(with_index(pd.read_parquet(path)), Dialect(), path)
+            return read_parquet(path)
         return read_excel(path)
     except ImportError as error:
         raise TableError(f"reading {ending} files needs another library: {HOW_TO_INSTALL}") from error
@@ -89,6 +89,13 @@ def with_index(frame: pd.DataFrame) -> pd.DataFrame:
     if twice:
         raise TableError(f"{twice[0]!r} is a column of the table and its index; rename one of them")
     return frame.reset_index()
+
+
+def read_parquet(path: Path) -> TableFile:
+    """Read a file whose names differ, if only in blanks around them."""
+    frame = with_index(pd.read_parquet(path))
+    header = pd.DataFrame([list(frame.columns)])
+    return replace(without_empty(frame, Dialect(), path), repeated=repeated_columns(frame, header))
 
 
 def read_excel(path: Path) -> TableFile:
@@ -134,10 +141,32 @@ def read_text(path: Path, usual: str, separator: str | None, decimal: str | None
 
 
 def repeated_columns(frame: pd.DataFrame, header: pd.DataFrame) -> tuple[str, ...]:
-    """Columns whose name stands more than once in the first row of the file."""
-    names = header.iloc[0].reindex(range(frame.shape[1]))
+    """Columns whose name stands more than once in the first row of the file, blanks around it aside."""
+    names = header.iloc[0].map(stripped).reindex(range(frame.shape[1]))
     repeated: BoolArray = (names.duplicated(keep=False) & names.notna() & names.ne("")).to_numpy(dtype=bool)
     return tuple(str(name) for name in frame.columns[repeated])
+
+
+def stripped(name: Any) -> Any:
+    """A name without blanks around it; what is no text, as it is."""
+    return name.strip() if isinstance(name, str) else name
+
+
+def plain_names(columns: Iterable[Any]) -> list[str]:
+    """Names as texts without blanks around them; one that is taken has a number behind it.
+
+    Examples
+    --------
+    >>> plain_names(["t", "y ", "y", "y.1", 7])
+    ['t', 'y', 'y.2', 'y.1', '7']
+    """
+    given = [str(name).strip() for name in columns]
+    names: list[str] = []
+    for name in given:
+        others = (f"{name}.{number}" for number in count(1))
+        free = name if name not in names else next(each for each in others if each not in (*given, *names))
+        names.append(free)
+    return names
 
 
 def guess_encoding(path: Path) -> str:
@@ -177,7 +206,7 @@ def guess_decimal(lines: Iterable[str], separator: str) -> str:
 
 def without_empty(frame: pd.DataFrame, dialect: Dialect, path: Path) -> TableFile:
     """The table without columns that have neither name nor content, and without rows that are empty."""
-    frame.columns = pd.Index([str(name) for name in frame.columns])
+    frame.columns = pd.Index(plain_names(frame.columns))
     # A comparison with a text would fail on cells that hold lists.
     empty = frame.isna() | frame.map(lambda cell: isinstance(cell, str) and not cell).astype(bool)
     nameless = [name for name in frame.columns if name.startswith("Unnamed: ") and empty[name].all()]
