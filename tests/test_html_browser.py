@@ -197,6 +197,16 @@ def test_nothing_overflows(opened, page, width):
     assert page.evaluate(widest) <= width
 
 
+@pytest.mark.parametrize("width", [500, 1200])
+def test_buttons_cover_nothing(opened, width):
+    page = opened(width)
+    for name in ("fit", "deviation", "calibration", "trace"):
+        chart = page.locator(f"#{name}-0")
+        bar = chart.locator(".modebar-group").bounding_box()
+        parts = chart.locator(".legendtext, .nsewdrag").all()
+        assert all(part.bounding_box()["y"] >= bar["y"] + bar["height"] for part in parts)
+
+
 def test_it_prints_in_light_colours_and_comes_back(opened):
     page = opened(color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

@@ -41,8 +41,6 @@
   function draw(id, width) {
     const chart = charts[id];
     const node = document.getElementById(id);
-    /* Buttons that are always there get room of their own. */
-    const room = touch ? BUTTONS_HEIGHT : 0;
     const view = chart.views[chosen[id] ?? 0];
     const data = chart.data.map((trace, index) => painted({ type: "scatter", ...trace, ...view.data[index] }));
     const layout = {
@@ -51,8 +49,9 @@
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, sans-serif", size: 13, color: colour("ink") },
-      margin: { l: 50, r: 10, t: 10, b: 40 },
-      legend: { orientation: "h", yref: "container", yanchor: "top", y: 1 - room / node.clientHeight },
+      /* The buttons have room of their own: they cover neither the legend nor a line. */
+      margin: { l: 50, r: 10, t: BUTTONS_HEIGHT, b: 40 },
+      legend: { orientation: "h", yref: "container", yanchor: "top", y: 1 - BUTTONS_HEIGHT / node.clientHeight },
       showlegend: data.length > 1,
       hovermode: "closest",
       hoverlabel: { bgcolor: colour("raised"), bordercolor: colour("soft"), font: { color: colour("ink") } },
