@@ -17,6 +17,7 @@ from sturdygp import MixtureGPRegressor, StandardGPRegressor
 from sturdygp.cli.main import main
 from sturdygp.kernels import Linear, SquaredExponential
 from sturdygp.report.html import readings as drawing
+from sturdygp.report.html.charts import trace_chart
 from sturdygp.report.html.page import page
 from sturdygp.report.html.readings import drawn, likeliest, omission, readings_of
 from sturdygp.report.html.section import section
@@ -137,6 +138,24 @@ def test_one_input_has_a_curve_several_have_points(result):
     assert len(line["x"]) == len(line["y"]) >= 300
     assert one.views[0].xaxis["type"] == "date"
     assert one.views[1].data[1]["mode"] == "markers"
+
+
+def test_far_values_do_not_squeeze_a_picture(result, text):
+    assert "range" not in section(result, 0, "").charts["fit"].yaxis
+    note = "far off lie outside the picture at first"
+    assert note not in text
+    frame = hostile_frame()
+    frame.loc[FAULTS[0], "y"] = 1e30
+    far = flagged(frame)
+    low, high = section(far, 0, "").charts["fit"].yaxis["range"]
+    # Faults that are near are shown all the same.
+    assert low < frame["y"].min() < frame["y"].drop(FAULTS[0]).max() < high < 10.0
+    assert note in page(far, "data.csv")
+    climb = np.array([-1e6, -3e4, -140.0, -125.0, -121.0, -120.0, -119.5, -119.5])
+    low, high = trace_chart(climb).yaxis["range"]
+    assert -200.0 < low < -140.0 < -119.5 < high
+    assert "range" not in trace_chart(climb[2:]).yaxis
+    assert "range" not in trace_chart(climb[:1]).yaxis
 
 
 def test_pictures_of_many_readings_are_drawn_from_a_sample(result, monkeypatch):

@@ -29,6 +29,12 @@ HOVER = (
 )
 # Deviations beyond this are outside the picture unless good readings go further.
 WIDEST_DEVIATION = 4.0
+# Where other points would leave what a picture is about less than this share of its height, those are outside
+# that are further from it than so many times its own height.
+LEAST_SHARE = 1.0 / 12.0
+FURTHEST = 3.0
+# A picture of a climb is about what comes after this share of the iterations; the first steps may be huge.
+FIRST_STEPS = 0.25
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,25 @@ def numbers(values: Iterable[float]) -> list[float]:
     return [float(f"{value:.{DIGITS}g}") for value in values]
 
 
+def height(shown: FloatArray, others: FloatArray) -> dict[str, list[float]]:
+    """The range of an axis that leaves out far values among the others; nothing where all can be shown.
+
+    Examples
+    --------
+    >>> height(np.array([0.0, 10.0]), np.array([-5.0, 1e30]))
+    {'range': [-5.75, 10.75]}
+    >>> height(np.array([0.0, 10.0]), np.array([-5.0, 50.0]))
+    {}
+    """
+    own = np.ptp(shown)
+    if own == 0.0 or own >= LEAST_SHARE * np.ptp(np.concatenate([shown, others])):
+        return {}
+    near = (others >= shown.min() - FURTHEST * own) & (others <= shown.max() + FURTHEST * own)
+    inside = np.concatenate([shown, others[near]])
+    margin = 0.05 * np.ptp(inside)
+    return {"range": numbers([inside.min() - margin, inside.max() + margin])}
+
+
 # ------------------------------------------------------------------------------- data and the fit
 
 
@@ -103,7 +128,9 @@ def fit_chart(target: str, readings: Readings, views: list[View]) -> Chart:
             **hover(flagged),
         },
     ]
-    return Chart(traces, {}, {"title": title(target)}, views)
+    drawn = [value for view in views for trace in view.data[:2] for value in trace["y"] if value is not None]
+    shown = np.concatenate([kept.reading, drawn])
+    return Chart(traces, {}, {"title": title(target), **height(shown, flagged.reading)}, views)
 
 
 def hover(readings: Readings) -> Trace:
@@ -236,4 +263,6 @@ def trace_chart(trace: FloatArray) -> Chart:
         "line": {"width": 2},
         "hovertemplate": "iteration %{x}<br>%{y:.6g}<extra></extra>",
     }
-    return Chart([line], {"title": title("iteration")}, {"title": title("bound on the log evidence")})
+    first, rest = np.split(trace, [int(FIRST_STEPS * len(trace))])
+    yaxis = {"title": title("bound on the log evidence"), **height(rest, first)}
+    return Chart([line], {"title": title("iteration")}, yaxis)
