@@ -29,7 +29,7 @@ from sturdygp.estimators.threads import threads_for_fit
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.rows import Inputs, Rows
+from sturdygp.gp.rows import Inputs, where
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
 
@@ -152,8 +152,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         if not observed.any():
             raise ValueError(f"output {index} of y has no observed entry; drop it")
         data = OutputData(index, observed, Scaling.of(y[observed], self.scale_targets))
-        rows = X.where(observed) if isinstance(X, Rows) else X[observed]
-        problem = self._problem(rows, data.scaling.forward(y[observed]), data.scaling, seed)
+        problem = self._problem(where(X, observed), data.scaling.forward(y[observed]), data.scaling, seed)
         mark = fingerprint(problem, self._settings())
         problem = attendance.start(problem, index, mark)
         try:

@@ -55,6 +55,11 @@ def gather(X: Inputs, work: Work[T], merge: Merge[T]) -> T:
     return X.gather(work, merge) if isinstance(X, Rows) else work(X)
 
 
+def where(X: Inputs, kept: BoolArray) -> Inputs:
+    """Only some of the rows, wherever they are."""
+    return X.where(kept) if isinstance(X, Rows) else X[kept]
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """What is found of some rows: fields with a value for each row follow each other, all others add up."""

@@ -32,7 +32,7 @@ class Stationary(LeafKernel):
     """The common part; a kernel adds its profile and ``-2`` times its slope."""
 
     positive: ClassVar[tuple[str, ...]] = ("variance", "length_scale")
-    # Whether it has a root of the distance that a point at no distance is not smooth in.
+    # Whether it is steep in ``s`` where that is zero, so that rounding errors of ``s`` grow.
     pointed: ClassVar[bool] = False
 
     length_scale: float | tuple[float, ...] = 1.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Posterior
-from sturdygp.gp.rows import Rows, gather, joined
+from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
@@ -45,9 +45,8 @@ def far_faults(problem: Problem, fit: Fit) -> BoolArray | None:
 
 def without(problem: Problem, aside: BoolArray) -> Problem:
     """The problem of the other readings; nobody keeps where its climb is, as that is not one of all."""
-    X, kept = problem.X, ~aside
-    rows = X.where(kept) if isinstance(X, Rows) else X[kept]
-    return replace(problem, X=rows, y=problem.y[kept], resume=None, callback=unkept(problem.callback))
+    X, y = where(problem.X, ~aside), problem.y[~aside]
+    return replace(problem, X=X, y=y, resume=None, callback=unkept(problem.callback))
 
 
 def unkept(callback: Callback | None) -> Callback | None:
