@@ -184,6 +184,21 @@ def test_distant_points_keep_their_neighbourhood():
     np.testing.assert_allclose(SquaredExponential(1e-3)(X)[0, 1], np.exp(-0.5), rtol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [*LEAVES, *COMPOSITES], ids=repr)
+@pytest.mark.parametrize("far", [1e4, 1e9])
+def test_a_distant_point_that_plays_no_part_takes_no_digits_from_the_others(kernel, points, far):
+    X, _, rng = points
+    G, among = np.zeros((10, 10)), rng.normal(size=(9, 9))
+    np.fill_diagonal(among, 0.0)
+    G[1:, 1:] = among
+    with_distant = np.vstack([np.full((1, 3), far), X])
+    np.testing.assert_allclose(kernel(with_distant)[1:, 1:], kernel(X), rtol=1e-9)
+    slopes = kernel.pullback(with_distant, None, G)
+    np.testing.assert_allclose(slopes, kernel.pullback(X, None, among), rtol=1e-7, atol=1e-9)
+    by_points = kernel.input_pullback(with_distant, None, G)[1:]
+    np.testing.assert_allclose(by_points, kernel.input_pullback(X, None, among), rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

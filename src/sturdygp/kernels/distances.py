@@ -33,8 +33,8 @@ class Distances:
         v = u if V is None else np.einsum("ij,ij->i", V, V)
         self._within = V is None
         self._points = (U, U if V is None else V)
-        far = np.maximum.reduce(u) > FAR or (v is not u and np.maximum.reduce(v) > FAR)
-        self._exact = exact or bool(far)
+        self._far = bool(np.maximum.reduce(u) > FAR or (v is not u and np.maximum.reduce(v) > FAR))
+        self._exact = exact or self._far
         self._left = _augment(-2.0 * U, u, 1.0)
         self._right = _augment(self._points[1], 1.0, v)
 
@@ -68,9 +68,12 @@ class Distances:
     def pullback(self, G: FloatArray, slopes: BlockOfRows) -> FloatArray:
         """For each input r, ``sum_ij M_ij (u_ir - v_jr)^2`` with ``M = G * slope``.
 
-        Expanding the square leaves row sums, column sums and one product with ``V``.
+        Expanding the square leaves row sums, column sums and one product with ``V``, but no digits of near
+        points where others are far.
         """
         U, V = self._points
+        if self._far:
+            return np.asarray(self._by_differences(G, slopes, 2).sum(axis=0))
         # The distances have a column of ones beside V, which gives the row sums.
         moments = np.empty((len(U), self._right.shape[1]))
         columns = np.zeros(len(V))
@@ -85,11 +88,29 @@ class Distances:
     def point_pullback(self, G: FloatArray, slopes: BlockOfRows) -> FloatArray:
         """``sum_i M_ij (u_i - v_j)`` with ``M = G * slope``: derivatives by the second points."""
         U, V = self._points
+        if self._far:
+            return self._by_differences(G, slopes, 1)
         extended = _augment(U, 1.0, 0.0)
         moments = np.zeros((len(V), extended.shape[1]))
         for rows in row_blocks(len(U), len(V)):
             moments += (G[rows] * slopes(rows)).T @ extended[rows]
         return moments[:, :-2] - moments[:, -2:-1] * V
+
+    def _by_differences(self, G: FloatArray, slopes: BlockOfRows, power: int) -> FloatArray:
+        """``sum_i M_ij (u_ir - v_jr)^power`` with ``M = G * slope``, in row j; one input at a time."""
+        U, V = self._points
+        total = np.zeros_like(V)
+        for rows in row_blocks(len(U), len(V)):
+            M = G[rows] * slopes(rows)
+            for r in range(V.shape[1]):
+                total[:, r] += np.einsum("ij,ij->j", M, np.subtract.outer(U[rows, r], V[:, r]) ** power)
+        return total
+
+
+def middle(X: FloatArray) -> FloatArray:
+    """A row to count inputs from, in the midst of most: one far row may not take the digits of all others."""
+    half = len(X) // 2
+    return np.asarray(np.partition(X, half, axis=0)[half])
 
 
 def _augment(U: FloatArray, first: FloatArray | float, second: FloatArray | float) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Linearised, as_kernel
-from sturdygp.kernels.distances import Distances, check_length_scale, inner, per_input
+from sturdygp.kernels.distances import Distances, check_length_scale, inner, middle, per_input
 from sturdygp.kernels.leaf import DEFAULT_BOUNDS, Bounds, LeafKernel
 
 
@@ -66,9 +66,10 @@ class Periodic(LeafKernel):
         return np.asarray(turned * (2.0 * np.pi / self.period) / self.length_scale)
 
     def _angles(self, X: FloatArray, Z: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Angles from the centre of ``X``: large inputs would lose digits in the sine."""
-        centre, turn = X.mean(axis=0), 2.0 * np.pi / self.period
-        return turn * (X - centre), turn * ((X if Z is None else Z) - centre)
+        """Angles from the middle of the second inputs: large ones would lose digits in the sine."""
+        others = X if Z is None else Z
+        centre, turn = middle(others), 2.0 * np.pi / self.period
+        return turn * (X - centre), turn * (others - centre)
 
     def _circle(self, angle: FloatArray) -> FloatArray:
         scale = check_length_scale(self.length_scale, angle)

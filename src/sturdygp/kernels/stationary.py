@@ -20,6 +20,7 @@ from sturdygp.kernels.distances import (
     Distances,
     check_length_scale,
     inner,
+    middle,
     per_input,
 )
 from sturdygp.kernels.leaf import DEFAULT_BOUNDS, Bounds, LeafKernel
@@ -92,9 +93,9 @@ class Stationary(LeafKernel):
         return Linearised(K, pullback)
 
     def _distances(self, X: FloatArray, Z: FloatArray | None) -> Distances:
-        """In units of the length scales, from the centre: a shift changes no distance, only its rounding."""
+        """In units of the length scales, from the middle: a shift changes no distance, only its rounding."""
         scale = check_length_scale(self.length_scale, X)
-        centre = np.add.reduce(X) / X.shape[0]
+        centre = middle(X if Z is None else Z)
         points = (X - centre) / scale, None if Z is None else (Z - centre) / scale
         return Distances(*points, exact=self.pointed)
 
