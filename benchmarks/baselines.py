@@ -20,7 +20,7 @@ from sturdygp.gp.sites import Sites
 from sturdygp.kernels import SquaredExponential
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.methods.student_t.laplace import approximate
-from sturdygp.methods.student_t.likelihood import TLikelihood
+from sturdygp.methods.t_likelihood import TLikelihood
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = 40_000

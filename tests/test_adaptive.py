@@ -624,3 +624,21 @@ def test_far_faults_that_hide_nothing_stay_in_the_fit(hidden):
     assert np.flatnonzero(model.outlier_proba_ > 0.5).tolist() == [20, 90, 150]
     assert model.contamination_shift_ == pytest.approx(-999.0, abs=5.0)
     assert 0.0 < model.weights_[20] < 1e-3
+
+
+def test_weights_are_the_precision_that_the_branches_ask_for():
+    data = make_synthetic(60, 10, rate=0.3, seed=1)
+    model = RobustGPRegressor().fit(data.X, data.y[:, 0])
+    narrow = model.noise_variance_ / model._outputs[0].scaling.scale ** 2
+    likelihood = model._outputs[0].fit.outlier_model
+    kept = narrow / float(likelihood.contamination.cell_variance)
+    expected = 1.0 - model.outlier_proba_ + model.outlier_proba_ * kept
+    np.testing.assert_allclose(model.weights_, np.minimum(expected, 1.0), rtol=1e-6)
+
+
+def test_the_only_length_scale_of_the_only_input_is_assumed_alike_however_it_is_written():
+    x = np.linspace(0.0, 6.0, 60)[:, None]
+    y = np.sin(2.0 * x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60)
+    one, other = (RobustGPRegressor(kernel=SquaredExponential(length)).fit(x, y) for length in (1.0, (1.0,)))
+    assert one.bound_ == pytest.approx(other.bound_, abs=1e-6)
+    np.testing.assert_allclose(one.predict(x), other.predict(x), rtol=1e-6)

@@ -343,6 +343,20 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
     assert outliers.judge(np.array([1e8]), np.zeros(1), np.ones(1)).outlier_proba[0] == 1.0
 
 
+@pytest.mark.parametrize("shape", [0.3, 1.0, 30.0, 1000.0, 1e5])
+def test_densities_of_new_readings_are_those_of_the_mixture_without_multipliers(shape):
+    """Where the function is known the slab is a Student-t, narrow in the multiplier if a is large."""
+    from scipy.stats import norm
+    from scipy.stats import t as student
+
+    outliers = AsorOutliers(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
+    y = np.array([0.0, 0.5, 3.0, 20.0])
+    found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12)).log_density
+    slab = student.logpdf(y, 2.0 * shape, scale=np.sqrt(4.0 * 0.3))
+    expected = np.logaddexp(log(0.7) + norm.logpdf(y, scale=np.sqrt(0.3)), log(0.3) + slab)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

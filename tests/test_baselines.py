@@ -34,8 +34,8 @@ from sturdygp.methods.standard import Standard
 from sturdygp.methods.student_t import StudentT
 from sturdygp.methods.student_t import method as student_t_method
 from sturdygp.methods.student_t.laplace import approximate
-from sturdygp.methods.student_t.likelihood import TLikelihood
 from sturdygp.methods.student_t.vb import VbModel, best_dof, update_weights
+from sturdygp.methods.t_likelihood import TLikelihood
 from sturdygp.status import Status
 
 
@@ -371,9 +371,20 @@ def test_vb_bound_rises_and_learned_dof_are_the_best():
     assert StudentT("vb", None).fit(p).bound >= StudentT("vb", 4.0).fit(p).bound - 1e-3
 
 
+@pytest.mark.parametrize("inference", ["ep", "laplace"])
+def test_a_fit_that_ran_out_of_factorisations_says_so(inference):
+    p = make_problem(30, 0.3, 1)
+    enough = StudentT(inference).fit(p)
+    assert enough.status is Status.CONVERGED
+    few = StudentT(inference, max_factorizations=enough.n_factorizations // 2).fit(p)
+    assert few.status is Status.EXHAUSTED
+    assert "max_factorizations" in few.status.message
+    assert few.bound < enough.bound
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_approximations_against_long_sampling(seed):
-    """EP's moments are the closest to the exact ones; docs/baselines.md tabulates the three."""
+def test_expectation_propagation_against_long_sampling(seed):
+    """docs/baselines.md tabulates all three approximations."""
     p = make_problem(30, 0.15, seed, kernel=SquaredExponential((2.0, 2.0), 1.2))
     noise, dof = 0.2, 4.0
     draws = gibbs.sample(

@@ -19,6 +19,7 @@ from sturdygp.kernels import (
     as_kernel,
     distances,
 )
+from sturdygp.kernels.base import ANY
 
 ARD = (0.7, 1.9, 1.2)
 ISOTROPIC = [SquaredExponential(1.3, 2.0), Matern32(0.8), Periodic(0.9, 1.7), Linear(0.6)]
@@ -88,6 +89,26 @@ def test_parameters_make_the_round_trip(kernel):
     assert type(again) is type(kernel)
     with pytest.raises(ValueError, match="theta must have shape"):
         kernel.with_theta(np.zeros(theta.size + 1))
+
+
+def test_length_scales_are_those_that_follow_the_unit_of_an_input(kernel, points):
+    """In another unit of input 1, its length scale is another and all else stays."""
+    X, unit = points[0].copy(), np.array([1.0, 3.0, 1.0])
+    owners = kernel.length_scale_of
+    assert len(owners) == kernel.theta.size
+    other_parameters = any(word in repr(kernel) for word in ("Periodic", "Linear", "DotProduct"))
+    if ANY in owners or other_parameters:
+        return
+    theta = kernel.theta + np.array([0.0 if owner is None else np.log(unit[owner]) for owner in owners])
+    np.testing.assert_allclose(kernel.with_theta(theta)(X * unit), kernel(X), rtol=1e-10, atol=1e-12)
+
+
+def test_the_length_scale_of_a_periodic_kernel_is_a_number():
+    periodic = sk.ExpSineSquared(1.0, 2.0)
+    for kernel in (Periodic(0.9, 1.7), SklearnKernel(periodic), SklearnKernel(2.0 * periodic)):
+        assert set(kernel.length_scale_of) == {None}
+    assert SklearnKernel(periodic * sk.RBF(1.0)).length_scale_of == (None, None, ANY)
+    assert (Matern52(ARD) * Periodic(1.1, 2.0)).length_scale_of == (None, 0, 1, 2, None, None, None)
 
 
 def by_inputs(kernel, X, Z, cotangent, step=1e-6):
@@ -206,6 +227,9 @@ def test_a_distant_point_that_plays_no_part_takes_no_digits_from_the_others(kern
         (lambda: SquaredExponential(variance=np.nan), "variance must be positive"),
         (lambda: SquaredExponential("wide"), "length_scale must be a positive number"),
         (lambda: SquaredExponential(()), "length_scale must be positive"),
+        (lambda: SquaredExponential(1.0, (1.0, 2.0)), "variance must be one positive number"),
+        (lambda: Constant([2.0]), "variance must be one positive number"),
+        (lambda: Periodic(1.0, (1.0, 2.0)), "period must be one positive number"),
         (lambda: Matern32(length_scale_bounds=(-1.0, 2.0)), "0 < low <= high"),
         (lambda: Matern32(length_scale_bounds=(3.0, 2.0)), "0 < low <= high"),
         (lambda: Matern32((1.0, 2.0), length_scale_bounds=((1.0, 2.0),) * 3), "one pair or 2 pairs"),

@@ -116,6 +116,66 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
     np.testing.assert_allclose(cut.predict(data.X_test), whole.predict(data.X_test), atol=1e-3)
 
 
+def test_a_resumed_fit_tries_the_starts_that_were_left(file):
+    data = make_synthetic(100, 100, rate=0.4, seed=1)
+    X, y = data.X, data.y[:, 0]
+    whole = MixtureGPRegressor().fit(X, y)
+    one_start = MixtureGPRegressor(n_starts=1).fit(X, y)
+    assert whole.bound_ > one_start.bound_ + 1.0, "the problem shows nothing if the first start is the best"
+    again = MixtureGPRegressor(checkpoint=file, callback=lambda progress: progress.iteration == 3).fit(X, y)
+    warm = MixtureGPRegressor(warm_start=True, callback=lambda progress: progress.iteration == 3).fit(X, y)
+    for model in (again, warm):
+        assert model.status_ is Status.STOPPED
+        assert model.set_params(callback=None).fit(X, y).bound_ == pytest.approx(whole.bound_, abs=0.01)
+
+
+def test_a_resumed_fit_keeps_the_best_of_the_starts_that_were_tried(file):
+    data = make_synthetic(100, 100, rate=0.5, seed=6)
+    X, y, heard = data.X, data.y[:, 0], []
+    whole = AsorGPRegressor(n_starts=7, callback=heard.append).fit(X, y)
+    for stop in range(2, len(heard) + 1, 4):
+        calls = []
+        model = AsorGPRegressor(n_starts=7, checkpoint=file)
+        model.set_params(callback=lambda p, calls=calls, stop=stop: calls.append(p) or len(calls) == stop)
+        stopped = model.fit(X, y).bound_
+        again = model.set_params(callback=None).fit(X, y)
+        assert again.bound_ > max(stopped, whole.bound_) - 0.01
+        assert not file.exists()
+
+
+SEVERAL = [
+    AsorGPRegressor(n_starts=7),
+    MixtureGPRegressor(),
+    StandardGPRegressor(n_starts=3),
+    RCGPRegressor(n_starts=2),
+    StudentTGPRegressor(n_starts=2),
+]
+
+
+@pytest.mark.parametrize("estimator", SEVERAL, ids=name_of)
+def test_iterations_are_counted_through_all_climbs(estimator, data):
+    heard = []
+    clone(estimator).set_params(callback=heard.append).fit(data.X, data.y[:, 0])
+    assert [progress.iteration for progress in heard] == list(range(1, len(heard) + 1))
+    if not isinstance(estimator, RCGPRegressor | StudentTGPRegressor):
+        bounds = np.array([progress.bound for progress in heard])
+        assert np.diff(bounds).min() >= -1e-8 * np.abs(bounds).max()
+
+
+def test_the_paper_s_algorithm_refuses_what_it_would_ignore(data, file):
+    for ignored in ({"checkpoint": file}, {"n_starts": 2}):
+        with pytest.raises(ValueError, match="one start, the paper's, and keeps no checkpoint"):
+            AsorGPRegressor(solver="gem", **ignored).fit(data.X, data.y[:, 0])
+
+
+def test_an_oracle_that_is_told_something_else_is_another_fit(data, file):
+    X, y = data.X, data.y[:, 0]
+    model = OracleGPRegressor(checkpoint=file, callback=lambda progress: True)
+    model.fit(X, y, outlier_mask=np.arange(90) < 5)
+    with pytest.raises(ModelFileError, match="other data or settings"):
+        model.fit(X, y, outlier_mask=np.arange(90) < 6)
+
+
 def test_outputs_have_checkpoints_of_their_own_and_keep_them_until_all_are_done(data, file):
     model = AsorGPRegressor(checkpoint=file, callback=lambda p: p.output == 1)
     model.fit(data.X, data.y[:, :2])

@@ -24,7 +24,7 @@ from sturdygp.gp.inducing import chosen_inputs
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels import Constant, Linear, Matern32, Periodic, RationalQuadratic, SquaredExponential
 from sturdygp.methods.propagation import NaturalSites, Propagation
-from sturdygp.methods.student_t.likelihood import TLikelihood
+from sturdygp.methods.t_likelihood import TLikelihood
 
 KERNELS = [
     SquaredExponential((0.5, 0.8), 1.7),

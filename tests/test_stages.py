@@ -44,5 +44,4 @@ def test_only_the_last_stage_reports_its_progress(problem):
     seen = []
     told = Problem(problem.X, problem.y, problem.kernel, problem.rng, seen.append)
     fit = Asor().fit(told)
-    assert [step.iteration for step in seen] == list(range(1, len(seen) + 1))
     assert tuple(step.value for step in seen) == fit.trace[-len(seen) :]

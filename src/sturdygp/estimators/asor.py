@@ -27,7 +27,7 @@ class AsorGPRegressor(FlaggingGPRegressor):
         cost is then O(n m^2) instead of O(n^3). ``"auto"`` takes 500 above 3000 rows. Exact by default.
     solver : {"collapsed", "gem"}
         ``"collapsed"`` takes quasi-Newton steps on the collapsed bound; ``"gem"`` is the paper's
-        Algorithm 1 to the letter, a thousand times slower, for reference.
+        Algorithm 1 to the letter, a thousand times slower, for reference; it has one start and no checkpoint.
     prior : AsorPrior, optional
         The paper's constants by default. They refer to scaled targets.
     optimise_inducing : bool
@@ -96,4 +96,9 @@ class AsorGPRegressor(FlaggingGPRegressor):
         check_choice("solver", self.solver, ("collapsed", "gem"))
         if self.prior is not None and not isinstance(self.prior, AsorPrior):
             raise ValueError(f"prior must be an AsorPrior or None, got {self.prior!r}")
+        if self.solver == "gem" and (self.n_starts != 1 or self.checkpoint is not None):
+            raise ValueError(
+                'solver="gem" has one start, the paper\'s, and keeps no checkpoint; leave n_starts and '
+                'checkpoint out, or use solver="collapsed"'
+            )
         return Asor(prior=self.prior or AsorPrior(), solver=self.solver, **self._common())

@@ -153,10 +153,11 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             raise ValueError(f"output {index} of y has no observed entry; drop it")
         data = OutputData(index, observed, Scaling.of(y[observed], self.scale_targets))
         problem = self._problem(where(X, observed), data.scaling.forward(y[observed]), data.scaling, seed)
-        mark = fingerprint(problem, self._settings())
+        method = method_for(data)
+        mark = fingerprint(problem, method, self._settings())
         problem = attendance.start(problem, index, mark)
         try:
-            fit = fitted(method_for(data), problem, optimise_inducing=self.optimise_inducing)
+            fit = fitted(method, problem, optimise_inducing=self.optimise_inducing)
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(f"output {index} cannot be fitted: {error}. {CHECK}") from error
         if self.verbose:

@@ -12,7 +12,7 @@ import numpy as np
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.rows import Rows
 from sturdygp.methods.alternating import Trail, state_of
-from sturdygp.methods.base import Problem, Resume
+from sturdygp.methods.base import Method, Problem, Resume
 from sturdygp.optimise import Step
 from sturdygp.persistence.archive import ArrayStore, read_archive, write_archive
 from sturdygp.persistence.record import Record
@@ -73,10 +73,11 @@ class Checkpoint:
         self.written = now
 
 
-def fingerprint(problem: Problem, settings: str) -> str:
-    """What tells a fit from others: its data, its settings, and the kernel it was given."""
+def fingerprint(problem: Problem, method: Method, settings: str) -> str:
+    """What tells a fit from others: its data, what its method was told, its settings, and its kernel."""
     hashed = sha256(f"{settings} {problem.kernel!r}".encode())
     inputs = () if isinstance(problem.X, Rows) else (problem.X,)
-    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing):
+    told = (value for value in vars(method).values() if isinstance(value, np.ndarray))
+    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *told):
         hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()

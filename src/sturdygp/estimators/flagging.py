@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -11,6 +12,8 @@ from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.methods.base import Verdict
 
+T = TypeVar("T")
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FlaggingGPRegressor(BaseGPRegressor):
@@ -18,8 +21,7 @@ class FlaggingGPRegressor(BaseGPRegressor):
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)
-        flags = [o.spread(o.fit.outlier_proba) for o in self._outputs if o.fit.outlier_proba is not None]
-        self.outlier_proba_ = self._stack(flags)
+        self.outlier_proba_ = self._stack([o.spread(told(o.fit.outlier_proba)) for o in self._outputs])
 
     def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
         """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
@@ -28,7 +30,8 @@ class FlaggingGPRegressor(BaseGPRegressor):
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike, allow_outliers: bool = False) -> FloatArray:
         """Log density of readings ``y`` at the rows of ``X``, of the shape of ``y``.
 
-        Readings are taken for nominal, or for outliers as often as the model found them.
+        Readings are taken for nominal, or for outliers as often as the model expects them: as it found them,
+        or as its prior says where that is fixed (:class:`~sturdygp.AsorGPRegressor`: one half).
         """
         if not allow_outliers:
             return super().log_predictive_density(X, y)
@@ -42,4 +45,11 @@ class FlaggingGPRegressor(BaseGPRegressor):
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
         X, columns = self._check_readings(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
-        return [o.judge(X, c, o.fit.outlier_model) for o, c in pairs if o.fit.outlier_model is not None]
+        return [output.judge(X, column, told(output.fit.outlier_model)) for output, column in pairs]
+
+
+def told(what: T | None) -> T:
+    """What a method that tells outliers from nominal readings has said."""
+    if what is None:
+        raise TypeError("a method that tells outliers must give their probabilities and its likelihood")
+    return what

@@ -13,7 +13,7 @@ from sturdygp.gp.rows import Rows
 from sturdygp.gp.sparse import SparsePosterior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.base import Fit, OutlierModel, Verdict
-from sturdygp.methods.student_t.likelihood import TLikelihood
+from sturdygp.methods.t_likelihood import TLikelihood
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 

@@ -20,9 +20,10 @@ class Progress:
     output : int
         The column of y.
     iteration : int
-        Iterations with all readings so far.
+        Iterations with all readings so far, in all climbs.
     bound : float
-        The bound, or the evidence, for scaled targets.
+        The highest bound so far, or evidence, for scaled targets. It may fall where a method goes on with
+        another objective: Student-t from variational Bayes to what is asked for, RCGP with new weights.
     seconds : float
         Time since the first of these iterations.
     seconds_left : float or None
@@ -54,6 +55,7 @@ class Pace:
     clock: Callable[[], float] = time.monotonic
     began: float | None = None
     most: float = field(default=-inf)
+    iterations: int = 0
 
     def progress(self, step: Step) -> Progress:
         """What to tell of a step.
@@ -61,18 +63,19 @@ class Pace:
         Examples
         --------
         >>> pace = Pace(0, clock=iter([10.0, 12.0]).__next__)
-        >>> print(pace.progress(Step(1, -50.0, 1e4)))
+        >>> print(pace.progress(Step(-50.0, 1e4)))
         output 0: iteration 1, bound -50.000000
-        >>> print(pace.progress(Step(2, -40.0, 1e2)))
+        >>> print(pace.progress(Step(-40.0, 1e2)))
         output 0: iteration 2, bound -40.000000, about 2 s left
         """
         now = self.clock()
         if self.began is None:
             self.began = now
+        self.iterations += 1
         if step.excess < inf:
             self.most = max(self.most, step.excess)
         seconds = now - self.began
-        return Progress(self.output, step.iteration, step.value, seconds, self._left(seconds, step.excess))
+        return Progress(self.output, self.iterations, step.value, seconds, self._left(seconds, step.excess))
 
     def _left(self, seconds: float, excess: float) -> float | None:
         if excess <= 1.0:

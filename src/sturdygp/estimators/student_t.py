@@ -24,6 +24,9 @@ class StudentTGPRegressor(BaseGPRegressor):
         the most accurate, the second the fastest.
     dof : float or "learn"
         Degrees of freedom; the fewer, the heavier the tails.
+    max_factorizations : int
+        After so many, expectation propagation or Laplace's approximation is not tried at further parameters:
+        some posteriors are close to improper everywhere. A point at which it failed is charged 60.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
     random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t. A standard
@@ -39,7 +42,7 @@ class StudentTGPRegressor(BaseGPRegressor):
     note_ : str
         Not empty if expectation propagation did not converge and something coarser was used.
     n_factorizations_ : int or array
-        Factorisations; a point at which EP or Laplace failed is charged 60, whatever it took.
+        Factorisations, with those that points at which EP or Laplace failed are charged.
     kernel_, mean_, noise_variance_, bound_, status_, n_iter_, trace_
         As for :class:`AsorGPRegressor`; the bound approximates the log evidence.
 
@@ -57,14 +60,22 @@ class StudentTGPRegressor(BaseGPRegressor):
 
     inference: Inference = "ep"
     dof: float | Literal["learn"] = 4.0
+    max_factorizations: int = 3000
 
     def _method(self) -> StudentT:
         check_choice("inference", self.inference, ("ep", "vb", "laplace"))
+        check_positive("max_factorizations", self.max_factorizations, integer=True)
+        return StudentT(
+            self.inference, self._dof(), max_factorizations=self.max_factorizations, **self._common()
+        )
+
+    def _dof(self) -> float | None:
+        """None if they are to be learned."""
         if isinstance(self.dof, str):
             check_choice("dof", self.dof, ("learn",))
-            return StudentT(self.inference, None, **self._common())
+            return None
         check_positive("dof", self.dof)
-        return StudentT(self.inference, float(self.dof), **self._common())
+        return float(self.dof)
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)

@@ -83,7 +83,8 @@ def warmed(problem: Problem, previous: FittedOutput, fingerprint: str) -> Proble
     finer, same = problem.finer, kernel.parameter_names == problem.kernel.parameter_names
     known = same or (finer is not None and kernel.parameter_names == finer.kernel.parameter_names)
     if known and found is not None and previous.fingerprint == fingerprint:
-        return replace(problem, resume=found)
+        searched = previous.fit.status is not Status.STOPPED
+        return replace(problem, resume=replace(found, searched=searched))
     if not same:
         return problem
     theta = np.clip(kernel.theta, *problem.kernel.bounds.T) if kernel.theta.size else kernel.theta

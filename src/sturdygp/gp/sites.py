@@ -66,4 +66,4 @@ class Sites:
 
     def __len__(self) -> int:
         """The number of observations."""
-        return self.target.size
+        return int(self.target.shape[-1])

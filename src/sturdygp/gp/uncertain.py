@@ -58,6 +58,11 @@ class UncertainPosterior(Posterior):
         return self.X
 
     @property
+    def left_out(self) -> FloatArray | float:
+        """At the best parameters."""
+        return self.best.left_out
+
+    @property
     def log_evidence(self) -> float:
         """At the best parameters."""
         return self.best.log_evidence

@@ -30,6 +30,10 @@ class Linearised:
     pullback: Pullback
 
 
+# Stands for every input, where one length scale serves all.
+ANY = -1
+
+
 class Kernel(ABC):
     """A positive semi-definite function of two inputs with parameters ``theta = log(...)``.
 
@@ -54,6 +58,11 @@ class Kernel(ABC):
     @abstractmethod
     def parameter_names(self) -> tuple[str, ...]:
         """A name for each entry of ``theta``."""
+
+    @property
+    @abstractmethod
+    def length_scale_of(self) -> tuple[int | None, ...]:
+        """The input whose length scale each entry of ``theta`` is: ``ANY`` of all, None if it is none."""
 
     @abstractmethod
     def with_theta(self, theta: FloatArray) -> Self:
@@ -150,6 +159,11 @@ class Composite(Kernel):
         return tuple(
             f"parts[{i}].{name}" for i, part in enumerate(self.parts) for name in part.parameter_names
         )
+
+    @property
+    def length_scale_of(self) -> tuple[int | None, ...]:
+        """The input whose length scale each entry of ``theta`` is."""
+        return tuple(owner for part in self.parts for owner in part.length_scale_of)
 
     def with_theta(self, theta: FloatArray) -> Self:
         """The same kernel with other parameters."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.kernels.base import Kernel, Linearised, check_theta
+from sturdygp.kernels.base import ANY, Kernel, Linearised, check_theta
 
 # Rows a block of the gradient covers: scikit-learn returns a tensor, which must stay small.
 BLOCK_ROWS = 256
@@ -37,6 +37,9 @@ class SklearnKernelLike(Protocol):
     @property
     def bounds(self) -> FloatArray:
         """Logarithms of the bounds, shape (p, 2)."""
+
+    def get_params(self, deep: bool = True) -> Mapping[str, object]:
+        """Parameters and the kernels it is made of, by name."""
 
     def clone_with_theta(self, theta: FloatArray) -> SklearnKernelLike:
         """The same kernel with other parameters."""
@@ -77,6 +80,18 @@ class SklearnKernel(Kernel):
             if not h.fixed
             for i in range(h.n_elements)
         )
+
+    @property
+    def length_scale_of(self) -> tuple[int | None, ...]:
+        """The input whose length scale each entry of ``theta`` is; that of a periodic kernel is a number."""
+        parts = self.kernel.get_params()
+        owners: list[int | None] = []
+        for each in (h for h in self.kernel.hyperparameters if not h.fixed):
+            whole, _, name = each.name.rpartition("__")
+            measured = name == "length_scale" and not hasattr(parts.get(whole, self.kernel), "periodicity")
+            many = range(each.n_elements) if each.n_elements > 1 else (ANY,)
+            owners += many if measured else [None] * len(many)
+        return tuple(owners)
 
     def with_theta(self, theta: FloatArray) -> Self:
         """The same kernel with other parameters."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
-from sturdygp.kernels.base import Kernel, check_theta
+from sturdygp.kernels.base import ANY, Kernel, check_theta
 
 Bounds: TypeAlias = tuple[float, float] | tuple[tuple[float, float], ...] | Literal["fixed"]
 
@@ -21,17 +21,20 @@ DEFAULT_BOUNDS: Bounds = (1e-5, 1e5)
 class LeafKernel(Kernel):
     """A kernel whose parameters are fields of its own; ``name`` goes with ``name_bounds``.
 
-    Every one has a ``variance``, to which it is proportional.
+    Every one has a ``variance``, to which it is proportional. Fields ``by_input`` may have an entry for each
+    input.
     """
 
     positive: ClassVar[tuple[str, ...]]
+    by_input: ClassVar[tuple[str, ...]] = ("length_scale",)
+    in_units_of_inputs: ClassVar[tuple[str, ...]] = ()
     variance: float | tuple[float, ...]
     variance_bounds: Bounds
 
     def __post_init__(self) -> None:
         """Check the parameters; a vector becomes a tuple of floats."""
         for name in self.positive:
-            value = positive_parameter(name, getattr(self, name))
+            value = positive_parameter(name, getattr(self, name), many=name in self.by_input)
             object.__setattr__(self, name, value)
             check_bounds(f"{name}_bounds", getattr(self, f"{name}_bounds"), np.size(value))
 
@@ -53,6 +56,16 @@ class LeafKernel(Kernel):
             for name in self._free
         ]
         return np.log(np.concatenate(pairs)) if pairs else np.empty((0, 2))
+
+    @property
+    def length_scale_of(self) -> tuple[int | None, ...]:
+        """The input whose length scale each entry of ``theta`` is."""
+        owners: list[int | None] = []
+        for name in self._free:
+            value = getattr(self, name)
+            many = range(len(value)) if isinstance(value, tuple) else (ANY,)
+            owners += many if name in self.in_units_of_inputs else [None] * len(many)
+        return tuple(owners)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -100,12 +113,15 @@ class LeafKernel(Kernel):
         return np.array(packed)
 
 
-def positive_parameter(name: str, value: object) -> float | tuple[float, ...]:
+def positive_parameter(name: str, value: object, *, many: bool) -> float | tuple[float, ...]:
     """A float, or a tuple of floats for anything with a length; all of them positive and finite."""
+    expected = "a positive number or a sequence of them" if many else "one positive number"
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a positive number or a sequence of them, got {value!r}") from None
+        raise ValueError(f"{name} must be {expected}, got {value!r}") from None
+    if array.ndim and not many:
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
     if array.ndim > 1 or array.size == 0 or not np.all(np.isfinite(array) & (array > 0)):
         raise ValueError(
             f"{name} must be positive and finite, got {value!r}; parameters are kept as logarithms"

@@ -92,6 +92,7 @@ class Linear(LeafKernel):
     """
 
     positive: ClassVar[tuple[str, ...]] = ("variance",)
+    by_input: ClassVar[tuple[str, ...]] = ("variance",)
 
     variance: float | tuple[float, ...] = 1.0
     variance_bounds: Bounds = field(default=DEFAULT_BOUNDS, repr=False, kw_only=True)

@@ -33,6 +33,7 @@ class Stationary(LeafKernel):
     """The common part; a kernel adds its profile and ``-2`` times its slope."""
 
     positive: ClassVar[tuple[str, ...]] = ("variance", "length_scale")
+    in_units_of_inputs: ClassVar[tuple[str, ...]] = ("length_scale",)
     # Whether it is steep in ``s`` where that is zero, so that rounding errors of ``s`` grow.
     pointed: ClassVar[bool] = False
 

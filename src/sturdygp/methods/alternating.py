@@ -24,7 +24,7 @@ from sturdygp.gp.rows import gather
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
-from sturdygp.optimise import Callback, Evaluation, Optimum, best_of, maximise
+from sturdygp.optimise import Callback, Evaluation, Optimum, above, best_of, maximise
 from sturdygp.status import Status
 
 L = TypeVar("L")
@@ -129,14 +129,15 @@ class Alternation(Generic[L]):
         More starts therefore never end lower than one. Also count the evaluations.
         """
         first = self.climb(starts[0], max_iter=max_iter, tol=tol, callback=callback)
-        if first.status is Status.STOPPED:
+        if first.status is Status.STOPPED or len(starts) == 1:
             return first, first.n_evaluations
         little = min(SCREENING_ITERATIONS, max_iter)
         tried = [self.climb(start, max_iter=little, tol=tol) for start in starts[1:]]
         followed = []
         for before in sorted(tried, key=lambda optimum: -optimum.value)[:FOLLOWED_UP]:
             start = resume(starts[0].kernel, before)
-            after = self.climb(start, max_iter=max_iter - before.n_iter, tol=tol, callback=callback)
+            hearing = above(callback, first.value)
+            after = self.climb(start, max_iter=max_iter - before.n_iter, tol=tol, callback=hearing)
             followed.append(joined(before, after))
         count = sum(optimum.n_evaluations for optimum in (first, *tried, *followed))
         best = best_of([first, *followed])

@@ -37,11 +37,15 @@ AT_BOUND = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """Where an earlier climb was, as plain arrays: parameters, latent part and curvature."""
+    """Where an earlier climb was, as plain arrays: parameters, latent part and curvature.
+
+    ``searched`` if other starts have had their turn. Otherwise they are tried beside it.
+    """
 
     x: FloatArray
     latent: Mapping[str, FloatArray]
     curvature: FloatArray | None
+    searched: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +208,7 @@ def with_fine_part(kernel: SquaredExponential, X: Inputs) -> Sum:
 
 def lengthened(kernel: Kernel, log_factor: float) -> Kernel:
     """The kernel with longer length scales, as far as its bounds allow."""
-    change = np.array([log_factor if "length_scale" in name else 0.0 for name in kernel.parameter_names])
+    change = np.array([0.0 if owner is None else log_factor for owner in kernel.length_scale_of])
     return kernel.with_theta(np.clip(kernel.theta + change, *kernel.bounds.T))
 
 

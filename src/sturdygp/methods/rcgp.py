@@ -8,7 +8,7 @@ variance ``noise (1 + r^2 / c^2)`` and targets ``y + 2 noise r / (c^2 + r^2)``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import exp, inf, log
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
-from sturdygp.optimise import Evaluation, Optimum, best_of, maximise
+from sturdygp.optimise import Evaluation, Optimum, above, best_of, maximise
 from sturdygp.status import Status
 
 Centre = Literal["median", "mean"]
@@ -111,12 +111,15 @@ class Rcgp:
         """The best of all starts, or of those until somebody said to stop; and the factorisations so far."""
         optima: list[Optimum[None]] = []
         for kernel in kernel_starts(problem, self.n_starts):
-            optima.append(self._climb(problem, kernel, weighting))
+            best = max((optimum.value for optimum in optima), default=-inf)
+            another = replace(problem, callback=above(problem.callback, best))
+            optima.append(self._climb(another, kernel, weighting))
             if optima[-1].status is Status.STOPPED:
                 break
         count = 1 + sum(optimum.n_evaluations for optimum in optima)
-        best = best_of(optima)
-        return (replace(best, status=Status.STOPPED) if optima[-1].status is Status.STOPPED else best), count
+        highest = best_of(optima)
+        stopped = optima[-1].status is Status.STOPPED
+        return (replace(highest, status=Status.STOPPED) if stopped else highest), count
 
     def _counts(self, weighting: Weighting) -> FloatArray:
         """How much the density of each reading counts."""

@@ -53,16 +53,18 @@ def climb_by_stages(
 ) -> tuple[Optimum[Trail[L]], int]:
     """The best climb from all starts, and the factorisations it took; ``tol`` is per reading.
 
-    Those of a sample count by their share of the work. A problem that is resumed has had its stages.
+    Those of a sample count by their share of the work. A problem that is resumed goes on with all readings:
+    where there are samples, they have chosen among the starts.
     """
     loop, limit, callback = loop_for(problem), tol * problem.y.size, problem.callback
-    if problem.resume is not None:
-        like = starts_for(problem)[0].latent
-        start = start_at(problem.resume, problem.kernel, len(loop.extra_bounds), like)
-        optimum = loop.climb(start, max_iter=max_iter, tol=limit, callback=callback)
-        return optimum, optimum.n_evaluations
     few = sampled(problem, min(problem.y.size // FEWER, MOST))
-    if few.y.size >= FEWEST:
+    staged = few.y.size >= FEWEST
+    if problem.resume is not None:
+        first, *others = starts_for(problem)
+        start = start_at(problem.resume, problem.kernel, len(loop.extra_bounds), first.latent)
+        starts = [start, *([] if staged or problem.resume.searched else others)]
+        return loop.best_climb(starts, max_iter=max_iter, tol=limit, callback=callback)
+    if staged:
         found, spent = climb_by_stages(few, loop_for, starts_for, max_iter=max_iter, tol=COARSER * tol)
         if found.status is not Status.FAILED:
             start = loop.start_from(problem.kernel, found)

@@ -161,7 +161,7 @@ class Ascent(Generic[C]):
     def report(self, tol: float) -> Step:
         """What a callback hears."""
         excess = self.gradient_norm() / tol if tol > 0.0 else np.inf
-        return Step(self.n_iter, self.here.value, excess, self.result(Status.STOPPED))
+        return Step(self.here.value, excess, self.result(Status.STOPPED))
 
     def result(self, status: Status) -> Optimum[C]:
         """The state as it is now."""

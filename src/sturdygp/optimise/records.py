@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from sturdygp._typing import FloatArray
@@ -55,7 +55,6 @@ class Step:
     ``optimum`` is the ascent as if it ended here, if it is one that can go on from there.
     """
 
-    iteration: int
     value: float
     excess: float
     optimum: Optimum[Any] | None = None
@@ -64,3 +63,17 @@ class Step:
 Objective = Callable[[FloatArray, C], Evaluation[C]]
 # Hears of every iteration; if it answers True, that was the last.
 Callback = Callable[[Step], bool | None]
+
+
+def above(callback: Callback | None, best: float) -> Callback | None:
+    """The callback for another climb, which hears of no value below the best so far.
+
+    A climb that is not yet the best is none to go on from later.
+    """
+    if callback is None:
+        return None
+
+    def hear(step: Step) -> bool | None:
+        return callback(step if step.value > best else replace(step, value=best, optimum=None))
+
+    return hear

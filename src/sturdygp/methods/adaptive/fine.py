@@ -21,8 +21,8 @@ def fine_starts(kernel: Kernel, found: Optimum[Trail[Branches]]) -> list[Start[B
     """
     extra, coarse = found.x[-len(EXTRA_BOX) :].copy(), found.x[: -len(EXTRA_BOX)]
     extra[0] -= log(2.0)
-    fine, names = kernel.theta[coarse.size :], kernel.parameter_names[coarse.size :]
-    at_variance = np.array([name.endswith("variance") for name in names])
+    fine, owners = kernel.theta[coarse.size :], kernel.length_scale_of[coarse.size :]
+    at_variance = np.array([owner is None for owner in owners])
     starts = []
     for longer in dict.fromkeys((0.0, 0.5 * log(np.sum(~at_variance)))):
         theta = np.concatenate([coarse, np.where(at_variance, extra[0], fine + longer)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from math import exp, inf, sqrt
 from typing import Self
@@ -11,7 +10,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.rows import Extent, Inputs
-from sturdygp.kernels.base import Kernel
+from sturdygp.kernels.base import ANY, Kernel
 from sturdygp.methods.alternating import LogDensity
 from sturdygp.methods.base import Problem
 
@@ -76,14 +75,15 @@ class FunctionPrior:
 def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:
     """A length scale of its own for an input is about as long as that input is spread.
 
-    In many dimensions it is longer, as distances are. The last ``fine`` parameters serve something else.
+    In many dimensions it is longer, as distances are. The last ``fine`` parameters serve something else. One
+    length scale for several inputs belongs to none of them.
     """
     spread = Extent.of(X).std
     typical = np.log(np.where(spread > 0.0, spread, 1.0) * TYPICAL_LENGTH * sqrt(X.shape[1]))
     centre, width = np.zeros(kernel.theta.size), np.full(kernel.theta.size, inf)
-    for index, name in enumerate(kernel.parameter_names[: kernel.theta.size - fine]):
-        single_input = re.search(r"length_scale\[(\d+)\]$", name)
+    for index, whose in enumerate(kernel.length_scale_of[: kernel.theta.size - fine]):
+        owner = 0 if whose == ANY and typical.size == 1 else whose
         # A kernel for another number of inputs is refused when it is evaluated.
-        if single_input and int(single_input[1]) < typical.size:
-            centre[index], width[index] = typical[int(single_input[1])], LENGTH_WIDTH * sqrt(typical.size)
+        if owner is not None and owner != ANY and owner < typical.size:
+            centre[index], width[index] = typical[owner], LENGTH_WIDTH * sqrt(typical.size)
     return ThetaPrior(centre, width)

@@ -102,6 +102,10 @@ class BranchLikelihood:
         precision = each.sum(axis=1)
         return Sites(y - each @ self.shift / precision, precision, np.zeros_like(precision))
 
+    def weights(self, responsibility: FloatArray) -> FloatArray:
+        """Share of its nominal precision that a reading keeps, on average over its branches."""
+        return np.asarray(np.minimum(self.noise * (responsibility / self.variance).sum(axis=1), 1.0))
+
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
         """Judge readings ``y`` where the function is ``N(mean, variance)``."""
         tilted = self.tilted(y, Marginals(mean, variance))

@@ -88,7 +88,7 @@ def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Bra
     return Fit(
         posterior=posterior.compact(),
         noise_variance=likelihood.noise,
-        weights=np.minimum(likelihood.noise * sites.precision, 1.0),
+        weights=likelihood.weights(calibrated.responsibility),
         outlier_proba=calibrated.faulty,
         outlier_model=replace(likelihood, found=faults_in(problem.y, calibrated)),
         bound=optimum.value,
@@ -117,12 +117,17 @@ def parameter_covariance(optimum: Optimum[Trail[Branches]], start: Start[Branche
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """A posterior of the function, and the probability that each reading is faulty."""
+    """A posterior of the function, and the probabilities of the branches of each reading, nominal first."""
 
     posterior: Posterior
-    faulty: FloatArray
+    responsibility: FloatArray
     n_factorizations: int
     note: str = ""
+
+    @property
+    def faulty(self) -> FloatArray:
+        """The probability that each reading is faulty."""
+        return np.asarray(1.0 - self.responsibility[:, 0])
 
 
 def faults_in(y: FloatArray, fit: Calibrated) -> Faults | None:
@@ -147,8 +152,7 @@ def propagate(
         result = rule.run(start, careful=False)
     except NotPositiveDefiniteError:
         return settled(prior, y, likelihood, variational)
-    faulty = 1.0 - result.tilted.responsibility[:, 0]
-    return Calibrated(result.posterior, faulty, 1 + result.n_factorizations)
+    return Calibrated(result.posterior, result.tilted.responsibility, 1 + result.n_factorizations)
 
 
 def settled(prior: Prior, y: FloatArray, likelihood: BranchLikelihood, start: Posterior) -> Calibrated:
@@ -164,6 +168,6 @@ def settled(prior: Prior, y: FloatArray, likelihood: BranchLikelihood, start: Po
         change = likelihood.tilted(y, posterior.leave_one_out()).responsibility - responsibility
         spent += 1
         if np.abs(change).max() < NEAR:
-            return Calibrated(posterior, 1.0 - responsibility[:, 0], spent)
+            return Calibrated(posterior, responsibility, spent)
         responsibility = responsibility + DAMPING * change
-    return Calibrated(posterior, 1.0 - responsibility[:, 0], spent, NOT_SETTLED)
+    return Calibrated(posterior, responsibility, spent, NOT_SETTLED)

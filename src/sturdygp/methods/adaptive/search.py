@@ -187,7 +187,7 @@ class Search:
                 return found, spent
             done = base.n_iter + trial.optimum.n_iter
             # A callback hears of what has risen above all before.
-            hearing = self._hearing(done) if hurdle > 0.0 else None
+            hearing = self.problem.callback if hurdle > 0.0 else None
             trial = search._further(trial, min(most, max(self.max_iter - done, 0)), hearing)
             spent += trial.optimum.n_evaluations
         if trial.optimum.value <= base.value + penalty:
@@ -245,17 +245,10 @@ class Search:
         """The rest of a climb of ``max_iter`` iterations; a callback hears of its beginning first."""
         done, callback = found.optimum.n_iter, self.problem.callback
         if callback is not None:
-            for iteration, value in enumerate(found.optimum.trace[len(found.optimum.trace) - done :], 1):
-                if callback(Step(iteration, value, inf, found.optimum)):
+            for value in found.optimum.trace[len(found.optimum.trace) - done :]:
+                if callback(Step(value, inf, found.optimum)):
                     return found.stopped()
-        return self._further(found, self.max_iter - done, self._hearing(done))
-
-    def _hearing(self, done: int) -> Callback | None:
-        """The callback for a climb that goes on after so many iterations."""
-        callback = self.problem.callback
-        if callback is None:
-            return None
-        return lambda step: callback(replace(step, iteration=done + step.iteration))
+        return self._further(found, self.max_iter - done, callback)
 
     def _model(self, shape: Shape) -> AdaptiveModel:
         return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from math import exp, inf, log
 from typing import Literal
 
@@ -89,7 +90,7 @@ class Asor:
         state = initial_state(model, problem.inputs, problem.kernel, self.noise_variance, INITIAL_RATE)
         trace: list[float] = []
         previous, status = inf, Status.MAX_ITER
-        for iteration, current in zip(range(1, self.max_iter + 1), iterate(state), strict=False):
+        for current in islice(iterate(state), self.max_iter):
             state = current
             trace.append(state.bound)
             residual = state.weighted_residual
@@ -97,7 +98,7 @@ class Asor:
             if excess < 1.0:
                 status = Status.CONVERGED
                 break
-            if problem.callback is not None and problem.callback(Step(iteration, state.bound, excess)):
+            if problem.callback is not None and problem.callback(Step(state.bound, excess)):
                 status = Status.STOPPED
                 break
             previous = residual

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from math import exp, lgamma, log
 
 import numpy as np
-from scipy.special import expit, gammaln, logsumexp, xlogy
+from scipy.special import expit, gammaln, xlogy
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals, chunks
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.base import Verdict
+from sturdygp.methods.t_likelihood import TLikelihood
 
 # Updates of the slab's rate for each update of the multipliers: they cost O(n).
 RATE_UPDATES = 2
-# Grid of log multipliers over which the slab is integrated for readings that were not trained on.
-LOG_MULTIPLIERS = np.linspace(-40.0, 10.0, 401)
+# Readings judged at a time are few enough for a grid of so many points.
+GRID_POINTS = 400
 
 
 @dataclass(frozen=True)
@@ -163,23 +164,22 @@ class AsorOutliers:
     rate: float
     prior: AsorPrior
 
+    @property
+    def slab(self) -> TLikelihood:
+        """What a Gamma multiplier makes of normal noise."""
+        a = self.prior.slab_shape
+        return TLikelihood(self.noise_variance * self.rate / a, 2.0 * a)
+
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
         """Judge readings ``y`` where the function is ``N(mean, variance)``."""
-        squared, nominal = (y - mean) ** 2, self.prior.nominal_proba
-        spike = log(nominal) + _log_normal(squared, variance + self.noise_variance)
-        slab = log(1.0 - nominal) + np.concatenate(
-            [self._log_slab(squared[rows], variance[rows]) for rows in chunks(y.size, LOG_MULTIPLIERS.size)]
-        )
-        return Verdict(np.logaddexp(spike, slab), np.asarray(expit(slab - spike)))
-
-    def _log_slab(self, squared: FloatArray, variance: FloatArray) -> FloatArray:
-        """Log density of the slab, by integration over the logarithm of the multiplier."""
-        a, grid = self.prior.slab_shape, LOG_MULTIPLIERS
-        log_mass = (
-            a * (log(self.rate) + grid) - self.rate * np.exp(grid) - gammaln(a) + log(grid[1] - grid[0])
-        )
-        spread = variance[:, None] + self.noise_variance * np.exp(-grid)
-        return np.asarray(logsumexp(log_mass + _log_normal(squared[:, None], spread), axis=1))
+        nominal, slab = self.prior.nominal_proba, self.slab
+        spike = log(nominal) + _log_normal((y - mean) ** 2, variance + self.noise_variance)
+        parts = [
+            slab.tilted(y[rows], Marginals(mean[rows], variance[rows])).log_z
+            for rows in chunks(y.size, GRID_POINTS)
+        ]
+        beside = log(1.0 - nominal) + np.concatenate(parts)
+        return Verdict(np.logaddexp(spike, beside), np.asarray(expit(beside - spike)))
 
 
 def _log_normal(squared: FloatArray, variance: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, ExactPrior
 from sturdygp.gp.sites import Sites
-from sturdygp.methods.student_t.likelihood import TLikelihood
+from sturdygp.methods.t_likelihood import TLikelihood
 
 MODE_STEPS = 200
 MODE_TOLERANCE = 1e-9

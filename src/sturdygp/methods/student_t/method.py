@@ -18,16 +18,15 @@ from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
 from sturdygp.methods.stages import climb_by_stages
 from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
-from sturdygp.methods.student_t.likelihood import TiltedT, TLikelihood
 from sturdygp.methods.student_t.vb import LOG_DOF_BOX, VbModel, Weights, update_weights
+from sturdygp.methods.t_likelihood import TiltedT, TLikelihood
 from sturdygp.optimise import Evaluation, Optimum, maximise
 from sturdygp.status import Status
 
 START_DOF = 4.0
 FRACTION = 0.5
-# Factorisations in one fit, since some posteriors are close to improper everywhere; and what a point that
-# fails is charged.
-BUDGET, PRICE = 3000, 60
+# Factorisations that a point which fails is charged.
+PRICE = 60
 FRACTIONAL = "expectation propagation did not converge; this fit is fractional ({:.2g}), which is coarser"
 NOT_PROPAGATED = (
     "expectation propagation did not converge, not even fractional; this fit is variational Bayes"
@@ -41,14 +40,20 @@ R = TypeVar("R", Propagated[TiltedT], LaplaceFit)
 
 @dataclass
 class Budget:
-    """Factorisations spent so far in a fit."""
+    """Factorisations spent so far in a fit, and how many may be: some posteriors are close to improper."""
 
     spent: int
+    most: int
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no further point is tried."""
+        return self.spent >= self.most
 
     def charge(self, run: Callable[[], R]) -> R:
         """Run an approximation unless the budget is spent, in which case its point is rejected."""
-        if self.spent > BUDGET:
-            raise NotPositiveDefiniteError(f"the budget of {BUDGET} factorisations is spent")
+        if self.exhausted:
+            raise NotPositiveDefiniteError(f"the budget of {self.most} factorisations is spent")
         self.spent += PRICE
         result = run()
         self.spent += result.n_factorizations - PRICE
@@ -68,6 +73,7 @@ class StudentT:
     n_starts: int = 1
     max_iter: int = 1000
     tol: float = 1e-5
+    max_factorizations: int = 3000
 
     def fit(self, problem: Problem) -> Fit:
         """Fit one output."""
@@ -115,7 +121,7 @@ class StudentT:
         return replace(first.fit, note=NOT_PROPAGATED)
 
     def _propagate(self, problem: Problem, first: Found, share: float) -> Fit | None:
-        budget = Budget(first.fit.n_factorizations)
+        budget = self._budget(first)
         # The power of the likelihood mixes noise and dof, so the fallback keeps the dof it has.
         learn = self.dof is None and share == 1.0
         size = problem.kernel.theta.size
@@ -136,7 +142,7 @@ class StudentT:
 
         sites = first.fit.posterior.sites
         start = NaturalSites(sites.precision, sites.precision * sites.target)
-        best = self._climb(problem, objective, self._start(first, learn=learn), start, learn=learn)
+        best = self._climb(problem, objective, self._start(first, learn=learn), start, budget, learn=learn)
         if best.status is Status.FAILED:
             return None
         final = run(best.x, best.carry, careful=True)
@@ -147,7 +153,7 @@ class StudentT:
     # -------------------------------------------------------------------------------------- Laplace
 
     def _fit_laplace(self, problem: Problem, first: Found) -> Fit:
-        budget, learn = Budget(first.fit.n_factorizations), self.dof is None
+        budget, learn = self._budget(first), self.dof is None
         size = problem.kernel.theta.size
 
         def run(x: FloatArray, start: FloatArray) -> LaplaceFit:
@@ -163,7 +169,7 @@ class StudentT:
         mode = first.fit.posterior.marginals().mean
         x = np.append(self._start(first, learn=learn), first.fit.posterior.mean)
         box = np.array([[problem.y.min(), problem.y.max()]])
-        best = self._climb(problem, objective, x, mode, learn=learn, more_bounds=box)
+        best = self._climb(problem, objective, x, mode, budget, learn=learn, more_bounds=box)
         if best.status is Status.FAILED:
             return replace(first.fit, note=NO_LAPLACE)
         final = run(best.x, best.carry)
@@ -173,8 +179,10 @@ class StudentT:
 
     # ---------------------------------------------------------------------------------- what they share
 
-    def _tol(self, problem: Problem) -> float:
-        return self.tol * problem.y.size
+    def _budget(self, first: Found) -> Budget:
+        """Where the ascent begins it is not refused for want of factorisations."""
+        spent = first.fit.n_factorizations
+        return Budget(spent, max(self.max_factorizations, spent + 1))
 
     def _start(self, first: Found, *, learn: bool) -> FloatArray:
         extra = [log(first.likelihood.noise)] + [log(first.likelihood.dof)] * learn
@@ -189,6 +197,7 @@ class StudentT:
         objective: Callable[[FloatArray, C], Evaluation[C]],
         start: FloatArray,
         carry: C,
+        budget: Budget,
         *,
         learn: bool,
         more_bounds: FloatArray | None = None,
@@ -196,15 +205,18 @@ class StudentT:
         dof_box = [np.array([LOG_DOF_BOX])] * learn
         more = [] if more_bounds is None else [more_bounds]
         bounds = np.vstack([problem.kernel.bounds, LOG_NOISE_BOX, *dof_box, *more])
-        return maximise(
+        best = maximise(
             objective,
             start,
             bounds,
             carry=carry,
             max_iter=self.max_iter,
-            tol=self._tol(problem),
+            tol=self.tol * problem.y.size,
             callback=problem.callback,
         )
+        # No step was found because none was tried.
+        stalled = best.status is Status.STALLED and budget.exhausted
+        return replace(best, status=Status.EXHAUSTED) if stalled else best
 
     def _result(
         self,
