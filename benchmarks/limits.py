@@ -26,7 +26,6 @@ from sturdygp.estimators.outputs import OutputData
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.method import concluded
 from sturdygp.methods.adaptive.model import (
-    EXTRA_BOX,
     AdaptiveModel,
     Branches,
     Contamination,
@@ -73,7 +72,7 @@ class Informed:
         c, n = self.contamination, problem.y.size
         given = (problem.y, c.shape, ContaminationPrior().against(n))
         model = FixedShare(*given, self.share) if self.told else AdaptiveModel(*given)
-        box = np.column_stack([c.extra, c.extra]) if self.told else EXTRA_BOX
+        box = np.column_stack([c.extra, c.extra]) if self.told else ContaminationPrior().box
         loop = Alternation(model, problem, box, FunctionPrior.of(problem, ContaminationPrior().signal))
         nominal = np.where(self.faulty, 1.0 - SURE, SURE)
         branches = responsibilities(c, problem.y - np.median(problem.y[~self.faulty]), nominal)

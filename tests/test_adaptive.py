@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import cauchy, multivariate_normal, norm
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 
-from sturdygp import RobustGPRegressor, StandardGPRegressor, load
+from sturdygp import MixtureGPRegressor, RobustGPRegressor, StandardGPRegressor, load
 from sturdygp.datasets import (
     FocusedOutliers,
     NormalOutliers,
@@ -29,7 +30,7 @@ from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.method import parameter_covariance
 from sturdygp.methods.adaptive.model import (
-    EXTRA_BOX,
+    LARGEST_SHIFT,
     AdaptiveModel,
     Branches,
     Contamination,
@@ -560,14 +561,14 @@ def test_a_bad_prior_is_refused():
 
 def test_parameters_that_a_bound_holds_are_known():
     kernel = SquaredExponential((1.0, 2.0), 1.0)
-    x = np.append(kernel.theta, [0.0, 1.0, EXTRA_BOX[2, 1]])
+    x = np.append(kernel.theta, [0.0, 1.0, LARGEST_SHIFT])
     root = np.random.default_rng(0).normal(size=(6, 6))
     curvature = root @ root.T + np.eye(6)
     optimum = Optimum(x, 0.0, np.zeros(6), Trail(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
-    found = parameter_covariance(optimum, Start(kernel, x[3:], None))
+    found = parameter_covariance(optimum, Start(kernel, x[3:], None), ContaminationPrior().box)
     np.testing.assert_allclose(found, np.linalg.inv(curvature[:5, :5])[:3, :3])
     held = replace(kernel, length_scale_bounds=(1.0, 10.0))
-    found = parameter_covariance(optimum, Start(held, x[3:], None))
+    found = parameter_covariance(optimum, Start(held, x[3:], None), ContaminationPrior().box)
     index = held.parameter_names.index("length_scale[0]")
     assert not found[index].any()
     assert not found[:, index].any()
@@ -592,7 +593,7 @@ def hidden():
     return x, y, bad
 
 
-@pytest.mark.parametrize("far", [(50.0,), (-999.0,) * 4, (1e6, 1e3, -200.0)])
+@pytest.mark.parametrize("far", [(-999.0,) * 4, (1e6, 1e3, -200.0)])
 @pytest.mark.parametrize("inducing", [None, 40])
 def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
     x, y, bad = hidden
@@ -608,12 +609,61 @@ def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
     without[bad[: len(far)]] = np.nan
     alone = RobustGPRegressor(inducing=inducing).fit(x, without)
     np.testing.assert_allclose(model.predict(x), alone.predict(x), atol=2e-3)
-    assert model.bound_ == pytest.approx(alone.bound_, abs=0.1)
     assert np.all(np.isfinite(model.leave_one_out()))
+    # But for the densities of the far ones: a bound is one of all readings.
+    distance = y[bad[: len(far)]] - model.predict(x[bad[: len(far)]])
+    theirs = norm.logpdf(distance, scale=np.sqrt(np.mean(distance**2))).sum()
+    share = len(far) / 200
+    expected = alone.bound_ + theirs + len(far) * log(share) + (200 - len(far)) * log(1.0 - share)
+    assert model.bound_ == pytest.approx(expected, abs=0.1)
+    assert model.trace_[-1] == pytest.approx(model.bound_, abs=1.0)
     model.save(tmp_path / "model.sgp")
     np.testing.assert_array_equal(load(tmp_path / "model.sgp").predict(x), model.predict(x))
     again = model.set_params(warm_start=True).fit(x, y)
-    assert again.bound_ == pytest.approx(alone.bound_, abs=0.1)
+    assert again.bound_ == pytest.approx(expected, abs=0.1)
+
+
+def test_a_fault_that_is_not_so_far_is_found_with_the_others(hidden):
+    x, y, bad = hidden
+    y[bad[0]] = 50.0
+    model = RobustGPRegressor().fit(x, y)
+    np.testing.assert_array_equal(np.sort(np.flatnonzero(model.outlier_proba_ > 0.5)), np.sort(bad))
+    assert rmse(np.sin(x[:, 0]), model.predict(x)) < 0.05
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("slope", [0.0, 0.5, -3.0])
+def test_faults_are_found_however_much_the_function_varies(seed, slope):
+    """Ten standard deviations of the noise, a fraction of the function."""
+    rng, t = np.random.default_rng(seed), np.arange(200.0)
+    y = 5.0 * np.sin(2.0 * np.pi * t / 50.0) + slope * t + 0.2 * rng.standard_normal(200)
+    bad = rng.random(200) < 0.1
+    y[bad] += 2.0
+    model = RobustGPRegressor().fit(t[:, None], y)
+    flagged = model.outlier_proba_ > 0.5
+    assert flagged[bad].all()
+    assert flagged[~bad].mean() < 0.03
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.2, rel=0.2)
+
+
+@pytest.mark.parametrize("estimator", [RobustGPRegressor(), MixtureGPRegressor()], ids=["robust", "mixture"])
+@pytest.mark.parametrize("noise", [0.2, 0.5, 1.0])
+def test_rounding_is_not_contamination(estimator, noise):
+    """Equal readings have no density to speak of: without a floor, one level is taken for the function."""
+    rng, t = np.random.default_rng(1), np.arange(200.0)
+    f = 20.5 + np.sin(2.0 * np.pi * t / 100.0)
+    model = clone(estimator).fit(t[:, None], np.round(f + noise * rng.standard_normal(200)))
+    assert np.mean(model.outlier_proba_ > 0.5) < 0.02
+    assert rmse(f, model.predict(t[:, None])) < 0.4
+    assert np.sqrt(model.noise_variance_) > 0.39
+
+
+def test_a_constant_is_not_rounded_and_its_faults_are_found():
+    y = np.full(80, 37.0)
+    y[[20, 21, 22, 50]] = -999.0, -999.0, -999.0, 41.0
+    model = RobustGPRegressor().fit(np.arange(80.0)[:, None], y)
+    assert np.flatnonzero(model.outlier_proba_ > 0.5).tolist() == [20, 21, 22, 50]
+    assert np.sqrt(model.noise_variance_) < 0.5
 
 
 def test_far_faults_that_hide_nothing_stay_in_the_fit(hidden):

@@ -32,6 +32,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.rows import Inputs, where
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
+from sturdygp.methods.resolution import resolution
 
 CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
 # Arguments that do not tell one fit from another: they show in its arrays, or may change when it goes on.
@@ -175,6 +176,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             np.random.default_rng(seed),
             inducing=inducing_inputs(self.inducing, kernel, X),
             ours=not given,
+            resolution=resolution(scaled),
         )
 
     def _attendance(self, n_outputs: int) -> Attendance:

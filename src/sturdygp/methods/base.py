@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import log
+from math import log, pi, sqrt
 from typing import Protocol
 
 import numpy as np
@@ -24,8 +24,9 @@ from sturdygp.status import Status
 LENGTH_SCALE_BOX = (0.02, 20.0)
 VARIANCE_BOX = (1e-4, 1e3)
 START_LENGTH_SCALE = 0.2
-# Logarithm of the nominal noise variance, for scaled targets.
-LOG_NOISE_BOX = np.log(np.array([[1e-8, 1e2]]))
+# The least nominal standard deviation, and the box of the logarithm of its square, for scaled targets.
+LEAST_NOISE = 1e-4
+LOG_NOISE_BOX = np.log(np.array([[LEAST_NOISE**2, 1e2]]))
 # The paper starts at a fifth of the median distance, other starts at all of it or a little more.
 LONGER = log(5.0)
 # A second part of the kernel: its length scales at the start, in standard deviations of each input, its
@@ -55,7 +56,8 @@ class Problem:
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
     the process is seen through them, otherwise it is exact. ``added`` is what is known to come to the noise
     variance of each reading. With ``resume`` a climb goes on from there instead of searching. The kernel is
-    ``ours`` if nobody asked for it: a method may find a better one.
+    ``ours`` if nobody asked for it: a method may find a better one. ``resolution`` is the step of targets
+    that are rounded.
     """
 
     X: Inputs
@@ -67,6 +69,20 @@ class Problem:
     added: FloatArray | None = None
     resume: Resume | None = None
     ours: bool = False
+    resolution: float = 0.0
+
+    @property
+    def least_noise(self) -> float:
+        """Standard deviation below which noise is not sought.
+
+        A rounded reading stands for an interval, and so has no density above one over its width.
+        """
+        return max(LEAST_NOISE, self.resolution / sqrt(2.0 * pi))
+
+    @property
+    def noise_box(self) -> FloatArray:
+        """Lower and upper end of the logarithm of the nominal noise variance."""
+        return np.array([[2.0 * log(self.least_noise), LOG_NOISE_BOX[0, 1]]])
 
     @property
     def inputs(self) -> FloatArray:

@@ -11,7 +11,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
 from sturdygp.methods.alternating import Alternation, Start, state_of
-from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
+from sturdygp.methods.base import Fit, Problem, kernel_starts
 from sturdygp.methods.stages import climb_by_stages
 
 # The largest noise variance, in squares of the targets.
@@ -87,14 +87,14 @@ class Gaussian:
         return GaussianModel(problem.y, 0.0 if problem.added is None else problem.added, self.noise_variance)
 
     def _loop(self, problem: Problem) -> Alternation[None]:
-        return Alternation(self._model(problem), problem, noise_box(problem.y)[: int(self.learn_noise)])
+        return Alternation(self._model(problem), problem, noise_box(problem)[: int(self.learn_noise)])
 
     def _starts(self, problem: Problem) -> list[Start[None]]:
         extra = np.array([log(self.noise_variance)] * self.learn_noise)
         return [Start(kernel, extra, None) for kernel in kernel_starts(problem, self.n_starts)]
 
 
-def noise_box(y: FloatArray) -> FloatArray:
+def noise_box(problem: Problem) -> FloatArray:
     """Normal noise has to account for outliers, too, however far they lie beyond the scale of the others."""
-    low, high = LOG_NOISE_BOX[0]
-    return np.array([[low, max(high, log(MOST_NOISE * float(np.mean(y**2)) + TINY))]])
+    low, high = problem.noise_box[0]
+    return np.array([[low, max(high, log(MOST_NOISE * float(np.mean(problem.y**2)) + TINY))]])

@@ -12,7 +12,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
-from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, Verdict
+from sturdygp.methods.base import Fit, Problem, Verdict
 from sturdygp.methods.stages import climb_by_stages
 
 # Updates of shares and variance ratios for each update of the responsibilities: they cost O(n).
@@ -177,7 +177,7 @@ class Mixture:
         )
 
     def _loop(self, problem: Problem) -> Alternation[Components]:
-        return Alternation(MixtureModel(problem.y, self.prior), problem, LOG_NOISE_BOX)
+        return Alternation(MixtureModel(problem.y, self.prior), problem, problem.noise_box)
 
     def _starts(self, problem: Problem) -> list[Start[Components]]:
         neutral = Components.even(problem.y.size, np.array([1.0, *self.start_ratios]))

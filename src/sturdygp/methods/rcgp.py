@@ -17,7 +17,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem, kernel_starts
+from sturdygp.methods.base import Fit, Problem, kernel_starts
 from sturdygp.optimise import Evaluation, Optimum, above, best_of, maximise
 from sturdygp.status import Status
 
@@ -140,7 +140,7 @@ class Rcgp:
         return maximise(
             objective,
             np.append(start.theta, log(self.noise_variance) if log_noise is None else log_noise),
-            np.vstack([start.bounds, LOG_NOISE_BOX]),
+            np.vstack([start.bounds, problem.noise_box]),
             carry=None,
             max_iter=self.max_iter,
             tol=self.tol * problem.y.size,

@@ -7,14 +7,14 @@ described better as noise, which then is much too large.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.rows import gather, joined, where
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.base import Fit, Problem
@@ -24,8 +24,9 @@ from sturdygp.optimise import Callback
 FAR = 10.0
 # Others were hidden if without them the nominal variance is less than this share of what it was.
 CLEARER = 0.25
-# A reading is faulty if that is more probable than not. Fewer than these are not fitted alone.
-FAULTY, FEWEST = 0.5, 10
+# A reading is faulty if that is more probable than not. Fewer than these are not fitted alone, and fewer than
+# this share of all not either: what is left may be a part of the function that is all alike.
+FAULTY, FEWEST, SHARE = 0.5, 10, 2.0 / 3.0
 
 
 def far_faults(problem: Problem, fit: Fit) -> BoolArray | None:
@@ -40,7 +41,8 @@ def far_faults(problem: Problem, fit: Fit) -> BoolArray | None:
     farthest_near = float(distance[distance <= near].max(initial=0.0))
     far = distance > max(near, FAR * farthest_near)
     between = (distance > near) & ~far
-    return far if far.any() and not between.any() and np.count_nonzero(~far) >= FEWEST else None
+    enough = np.count_nonzero(~far) >= max(FEWEST, SHARE * far.size)
+    return far if far.any() and not between.any() and enough else None
 
 
 def without(problem: Problem, aside: BoolArray) -> Problem:
@@ -78,15 +80,29 @@ def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:
     if not isinstance(likelihood, BranchLikelihood) or fit.outlier_proba is None:
         raise TypeError("only a fit that found contamination has readings set aside")
     nominal = likelihood.nominal * float(kept.mean())
+    distance = problem.y[aside] - gather(where(problem.X, aside), found.predict_mean, joined)
+    theirs = log_density_aside(distance, kept.size)
     return replace(
         fit,
         posterior=conditioned(found, problem, everywhere),
         weights=spread(fit.weights, 0.0),
         outlier_proba=spread(fit.outlier_proba, 1.0),
         outlier_model=replace(likelihood, nominal=nominal),
-        n_densities=fit.n_densities or float(kept.sum()),
+        bound=fit.bound + theirs,
+        trace=tuple(value + theirs for value in fit.trace),
         resume=None,
     )
+
+
+def log_density_aside(distance: FloatArray, n: int) -> float:
+    """What readings set aside add to the bound of the others, so that it is one of all.
+
+    They are a share of all readings, and normal around the function with a scale of their own.
+    """
+    share = distance.size / n
+    variance = float(np.mean(distance**2))
+    normal = -0.5 * distance.size * (LOG_2PI + log(variance) + 1.0)
+    return normal + distance.size * log(share) + (n - distance.size) * log(1.0 - share)
 
 
 def conditioned(found: Posterior, problem: Problem, sites: Sites) -> Posterior:

@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.adaptive.model import EXTRA_BOX, Branches, within_box
+from sturdygp.methods.adaptive.model import EXTRA, Branches
 from sturdygp.methods.alternating import Start, Trail
 from sturdygp.optimise import Optimum
 
@@ -19,7 +19,7 @@ def fine_starts(kernel: Kernel, found: Optimum[Trail[Branches]]) -> list[Start[B
     Its length scales begin as they are, where structure in one input shows; and longer by the root of their
     number, as distances grow, where structure in all of them does.
     """
-    extra, coarse = found.x[-len(EXTRA_BOX) :].copy(), found.x[: -len(EXTRA_BOX)]
+    extra, coarse = found.x[-EXTRA:].copy(), found.x[:-EXTRA]
     extra[0] -= log(2.0)
     fine, owners = kernel.theta[coarse.size :], kernel.length_scale_of[coarse.size :]
     at_variance = np.array([owner is None for owner in owners])
@@ -27,7 +27,7 @@ def fine_starts(kernel: Kernel, found: Optimum[Trail[Branches]]) -> list[Start[B
     for longer in dict.fromkeys((0.0, 0.5 * log(np.sum(~at_variance)))):
         theta = np.concatenate([coarse, np.where(at_variance, extra[0], fine + longer)])
         within = kernel.with_theta(np.clip(theta, *kernel.bounds.T))
-        starts.append(Start(within, within_box(extra), found.carry.latent))
+        starts.append(Start(within, extra, found.carry.latent))
     return starts
 
 

@@ -14,12 +14,12 @@ from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
 from sturdygp.methods.adaptive.model import (
-    EXTRA_BOX,
     AdaptiveModel,
     Branches,
     Contamination,
     ContaminationPrior,
 )
+from sturdygp.methods.adaptive.neighbours import noise_unit
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
 from sturdygp.methods.alternating import Start, Trail, resume, state_of
@@ -72,7 +72,8 @@ class Adaptive:
         """Fit all readings."""
         nearer = replace(problem, y=np.clip(problem.y, -FARTHEST, FARTHEST))
         tol = self.tol * problem.y.size
-        search = Search(nearer, self.prior, self.noise_variance, tol, self.max_iter)
+        prior = self.prior.adapted(noise_unit(nearer), problem.least_noise)
+        search = Search(nearer, prior, self.noise_variance, tol, self.max_iter)
         best, spent = search.best(levels(self.n_starts, problem.rng))
         return concluded(replace(best.problem, y=problem.y), best.model, best.optimum, spent)
 
@@ -83,7 +84,7 @@ def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Bra
     likelihood = BranchLikelihood(Contamination.of(start.extra, model.shape), float(start.latent.nominal))
     prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
     calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
-    covariance = parameter_covariance(optimum, start)
+    covariance = parameter_covariance(optimum, start, model.prior.box)
     posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, covariance)
     return Fit(
         posterior=posterior.compact(),
@@ -101,13 +102,15 @@ def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Bra
     )
 
 
-def parameter_covariance(optimum: Optimum[Trail[Branches]], start: Start[Branches]) -> FloatArray:
+def parameter_covariance(
+    optimum: Optimum[Trail[Branches]], start: Start[Branches], box: FloatArray
+) -> FloatArray:
     """Covariance of the kernel's parameters, to judge by the curvature of the bound; none for those held.
 
     Parameters that a bound holds, the contamination's too, are known: the others do not vary with them.
     """
     size, covariance = start.kernel.theta.size, np.zeros((optimum.x.size, optimum.x.size))
-    low, high = np.vstack([start.kernel.bounds, EXTRA_BOX]).T
+    low, high = np.vstack([start.kernel.bounds, box]).T
     free = np.flatnonzero((optimum.x > low) & (optimum.x < high))
     if optimum.curvature is not None and free.size:
         among = np.ix_(free, free)

@@ -8,15 +8,16 @@ one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import Self
 
 import numpy as np
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.methods.base import LOG_NOISE_BOX
+from sturdygp.methods.base import LEAST_NOISE, LOG_NOISE_BOX
 
 # Updates of the nominal share for each update of the responsibilities: they cost O(n).
 SHARE_UPDATES = 2
@@ -24,9 +25,9 @@ SHARE_UPDATES = 2
 MOST_NOMINAL = 1.0 - 1e-4
 # Readings up to which a floor is as it is given, and that are many enough to tell chance from a function.
 FEW_READINGS = 100
-# Beside the noise: the log of the faults' spread, and their shift in spreads. What is spread by less than
-# half of the targets' robust scale is no fault but the misfit of an otherwise good model.
-EXTRA_BOX = np.vstack([LOG_NOISE_BOX, np.log([[0.5, 1e8]]), [[-4.0, 4.0]]])
+# Parameters beside the kernel's: the logs of noise variance and of the faults' spread, and their shift in
+# spreads; and how large the latter two may be.
+EXTRA, LARGEST_SPREAD, LARGEST_SHIFT = 3, 1e8, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,10 @@ class ContaminationPrior:
     signal : float
         The function is rarely spread by less than about this many nominal standard deviations: the log
         density of their ratio ``rho`` is ``-(signal / rho)^2 / 2``.
+    least_spread : float
+        What is spread by less is no fault but the misfit of an otherwise good model. This floor is hard.
+    least_noise : float
+        So is this one, under the nominal standard deviation.
     """
 
     noise_scale: float = 0.01
@@ -79,6 +84,8 @@ class ContaminationPrior:
     nominal: float = 0.5
     offset: float = 2.0
     signal: float = 1.5
+    least_spread: float = 0.5
+    least_noise: float = LEAST_NOISE
 
     def __post_init__(self) -> None:
         """Refuse values outside the model."""
@@ -86,6 +93,22 @@ class ContaminationPrior:
             name, value = field.name, getattr(self, field.name)
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
+
+    def adapted(self, unit: float, least_noise: float) -> Self:
+        """With another unit than the robust scale of the targets, and no less noise than they can show."""
+        return replace(
+            self,
+            noise_scale=self.noise_scale * unit**2,
+            least_spread=self.least_spread * unit,
+            least_noise=max(self.least_noise, least_noise),
+        )
+
+    @cached_property
+    def box(self) -> FloatArray:
+        """Lower and upper end of each parameter beside the kernel's."""
+        noise = [2.0 * log(self.least_noise), LOG_NOISE_BOX[0, 1]]
+        spread = [log(self.least_spread), log(LARGEST_SPREAD)]
+        return np.array([noise, spread, [-LARGEST_SHIFT, LARGEST_SHIFT]])
 
     def against(self, readings: int) -> Self:
         """As steep against many readings, under the ratio.
@@ -134,9 +157,8 @@ class Contamination:
 
     @property
     def extra(self) -> FloatArray:
-        """The parameters as an optimiser sees them, within their box."""
-        values = np.stack([np.log(self.noise), np.log(self.spread), self.shift / self.spread], axis=-1)
-        return within_box(values)
+        """The parameters as an optimiser sees them."""
+        return np.stack([np.log(self.noise), np.log(self.spread), self.shift / self.spread], axis=-1)
 
     @property
     def cell_shift(self) -> FloatArray:
@@ -253,7 +275,11 @@ class AdaptiveModel:
         held = N + (width / p.offset) ** 2
         curvature = ((faulty * second_moment).sum(axis=-1) - e**2 / held) / width**2 + p.ratio**2 * noise
         s = positive_root(curvature, (e * u / held - eu) / width**2, N)
-        return within_box(np.stack([np.log(noise), -np.log(s), (s * e - u) / held], axis=-1))
+        return self.within_box(np.stack([np.log(noise), -np.log(s), (s * e - u) / held], axis=-1))
+
+    def within_box(self, extra: FloatArray) -> FloatArray:
+        """Parameters no further out than their bounds."""
+        return np.asarray(np.clip(extra, *self.prior.box.T))
 
     def best_share(self, count: FloatArray) -> FloatArray:
         """Where ``count log p + (n - count) log(1 - p) - prior.nominal / p`` is largest."""
@@ -265,11 +291,6 @@ class AdaptiveModel:
 def column(values: FloatArray) -> FloatArray:
     """One value for each way to read the data, against all of its readings."""
     return values[..., None]
-
-
-def within_box(extra: FloatArray) -> FloatArray:
-    """Parameters no further out than their bounds."""
-    return np.asarray(np.clip(extra, *EXTRA_BOX.T))
 
 
 def positive_root(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:

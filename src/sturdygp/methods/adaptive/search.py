@@ -15,10 +15,11 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.model import (
-    EXTRA_BOX,
+    EXTRA,
     FEW_READINGS,
     AdaptiveModel,
     Branches,
@@ -138,8 +139,27 @@ class Search:
         Those of a sample of the readings count by their share of the work.
         """
         final, spent = self._of_one_part(levels)
-        finer, more = self._finer(final)
-        return finer, spent + more
+        doubted, for_doubt = self._doubted(final)
+        finer, for_finer = self._finer(doubted)
+        return finer, spent + for_doubt + for_finer
+
+    def _doubted(self, found: Candidate) -> tuple[Candidate, int]:
+        """With the noise of most readings, if what was found is too large for them and that is better."""
+        rivals = self._doubting(found) if found.optimum.status is Status.CONVERGED else []
+        spent = sum(rival.optimum.n_evaluations for rival in rivals)
+        best = hopeful([found, *rivals])[0]
+        if best is found:
+            return found, spent
+        top = self._to_the_top(best)
+        return hopeful([found, top])[0], spent + top.optimum.n_evaluations
+
+    def _doubting(self, candidate: Candidate) -> list[Candidate]:
+        """Climbs from a candidate with the noise of most readings, if its own is too large for them."""
+        core = Core.behind(self.problem, candidate.optimum)
+        if core is None:
+            return []
+        base = resume(self.problem.kernel, candidate.optimum)
+        return [self._climb(shape, core.start(self._model(shape), base), COMPARING) for shape in SHAPES]
 
     def _of_one_part(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best with the kernel as it is, unless an earlier fit went further."""
@@ -159,12 +179,12 @@ class Search:
     def _resumed(self, state: Resume) -> Candidate:
         """An earlier climb, continued in its shape, which shows in its branches, and with its kernel."""
         finer = self.problem.finer
-        if finer is not None and state.x.size == finer.kernel.theta.size + len(EXTRA_BOX):
+        if finer is not None and state.x.size == finer.kernel.theta.size + EXTRA:
             return self._with_fine_part(finer)._resumed(state)
         branches = len(state.latent.get("responsibility", ()))
         shape = next((each for each in SHAPES if each.centres.size + 1 == branches), SHAPES[0])
         like = TRUSTING.supposition(self._model(shape), self.noise_share).latent
-        start = start_at(state, self.problem.kernel, len(EXTRA_BOX), like)
+        start = start_at(state, self.problem.kernel, EXTRA, like)
         return self._climb(shape, start, self.max_iter, self.problem.callback)
 
     def _finer(self, found: Candidate) -> tuple[Candidate, int]:
@@ -204,7 +224,8 @@ class Search:
         iterations = min(COMPARING, self.max_iter)
         guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
         rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
-        rivals.append(self._ordinary(iterations))
+        ordinary = self._ordinary(iterations)
+        rivals += [ordinary, *self._doubting(ordinary)]
         spent = 0
         for _ in range(ROUNDS):
             spent += sum(c.optimum.n_evaluations for c in rivals)
@@ -254,7 +275,7 @@ class Search:
         return AdaptiveModel(self.problem.y, shape, self.prior.against(self.problem.y.size))
 
     def _loop(self, shape: Shape) -> Alternation[Branches]:
-        return Alternation(self._model(shape), self.problem, EXTRA_BOX, self._assumed)
+        return Alternation(self._model(shape), self.problem, self.prior.box, self._assumed)
 
     @cached_property
     def _assumed(self) -> FunctionPrior:

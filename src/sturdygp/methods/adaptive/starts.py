@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.adaptive.model import EXTRA_BOX, AdaptiveModel, Branches, Contamination
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination
 from sturdygp.methods.alternating import Start
 
 # Least number of readings near a level, and least variance of scaled targets around it.
@@ -65,9 +65,7 @@ class Level:
         nominal = np.full(y.size, self.far)
         nominal[np.argsort(np.abs(residual), kind="stable")[:count]] = self.near
         variance = max(float(nominal @ residual**2 / nominal.sum()), LEAST_VARIANCE)
-        contamination = supposed(model, residual, nominal, noise_share * variance)
-        branches = Branches(responsibilities(contamination, residual, nominal), nominal.mean())
-        return Supposition(contamination.extra, branches, np.array(variance))
+        return Supposition(*branches_of(model, residual, nominal, noise_share * variance), np.array(variance))
 
 
 TRUSTING = Level(0.5, 1.0, near=0.999)
@@ -82,15 +80,24 @@ def levels(count: int, rng: np.random.Generator) -> list[Level]:
     return [*LEVELS[:count], *more]
 
 
+def branches_of(
+    model: AdaptiveModel, residual: FloatArray, nominal: FloatArray, noise: float
+) -> tuple[FloatArray, Branches]:
+    """Contamination and branches of readings that are nominal with these probabilities."""
+    contamination = supposed(model, residual, nominal, noise)
+    branches = Branches(responsibilities(contamination, residual, nominal), nominal.mean())
+    return contamination.extra, branches
+
+
 def supposed(model: AdaptiveModel, residual: FloatArray, nominal: FloatArray, noise: float) -> Contamination:
     """Shift and spread of the readings that are not nominal."""
     faulty = 1.0 - nominal
     shift = float(faulty @ residual / faulty.sum())
     spread = sqrt(float(faulty @ (residual - shift) ** 2 / faulty.sum()))
-    noise = float(np.clip(noise, *np.exp(EXTRA_BOX[0])))
+    noise = float(np.clip(noise, *np.exp(model.prior.box[0])))
     spread = max(spread, LEAST_RATIO * sqrt(noise))
     found = Contamination(np.array(noise), np.array(shift), np.array(spread), model.shape)
-    return Contamination.of(found.extra, model.shape)
+    return Contamination.of(model.within_box(found.extra), model.shape)
 
 
 def responsibilities(c: Contamination, residual: FloatArray, nominal: FloatArray) -> FloatArray:

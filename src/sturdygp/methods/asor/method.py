@@ -21,7 +21,7 @@ from sturdygp.methods.asor.model import (
     least_rate,
     update_multipliers,
 )
-from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
+from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.stages import climb_by_stages
 from sturdygp.optimise import Step
 from sturdygp.status import Status
@@ -73,7 +73,7 @@ class Asor:
         )
 
     def _loop(self, problem: Problem) -> Alternation[Multipliers]:
-        return Alternation(AsorModel(problem.y, self.prior), problem, LOG_NOISE_BOX)
+        return Alternation(AsorModel(problem.y, self.prior), problem, problem.noise_box)
 
     def _starts(self, problem: Problem) -> list[Start[Multipliers]]:
         rate = max(INITIAL_RATE, least_rate(self.prior))

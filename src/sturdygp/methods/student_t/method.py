@@ -14,7 +14,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior
 from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
-from sturdygp.methods.base import LOG_NOISE_BOX, Fit, Problem
+from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
 from sturdygp.methods.stages import climb_by_stages
 from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
@@ -97,7 +97,7 @@ class StudentT:
         return Found(replace(fit, resume=state_of(best)), likelihood)
 
     def _loop(self, problem: Problem) -> Alternation[Weights]:
-        return Alternation(VbModel(problem.y, self.dof is None), problem, LOG_NOISE_BOX)
+        return Alternation(VbModel(problem.y, self.dof is None), problem, problem.noise_box)
 
     def _starts(self, problem: Problem) -> list[Start[Weights]]:
         dof = self.dof or START_DOF
@@ -204,7 +204,7 @@ class StudentT:
     ) -> Optimum[C]:
         dof_box = [np.array([LOG_DOF_BOX])] * learn
         more = [] if more_bounds is None else [more_bounds]
-        bounds = np.vstack([problem.kernel.bounds, LOG_NOISE_BOX, *dof_box, *more])
+        bounds = np.vstack([problem.kernel.bounds, problem.noise_box, *dof_box, *more])
         best = maximise(
             objective,
             start,

@@ -1,0 +1,68 @@
+"""A narrow core among the residuals: noise that is said to be large, but is small for most readings.
+
+Where the function varies by much more than faults do, no level of the targets tells faults from it. Once
+the function has been followed, the residuals do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.starts import branches_of
+from sturdygp.methods.alternating import Start, Trail, resume
+from sturdygp.methods.base import Problem
+from sturdygp.optimise import Optimum
+
+# The noise is doubted if that of the core has less than this share of its variance.
+NARROW = 0.65
+# Readings within so many standard deviations belong to the core: probably they are nominal, the others not.
+WITHIN, PROBABLY = 3.0, 0.9
+# Readings that are all alike say nothing of noise if they are more than this share; fewer others are no core.
+COMMON, FEWEST = 0.2, 10
+# How wide the shortest interval with half of all readings is, in standard deviations of normal ones.
+HALF_WIDTH = 1.349
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """Residuals, counted from the middle of those that lie together, and the standard deviation of these."""
+
+    residual: FloatArray
+    scale: float
+
+    @classmethod
+    def of(cls, residual: FloatArray, telling: BoolArray) -> Self:
+        """The shortest interval with half of those that tell: faults may all lie on one side of it."""
+        ordered = np.sort(residual[telling])
+        half = ordered.size // 2
+        widths = ordered[half:] - ordered[: ordered.size - half]
+        first = int(np.argmin(widths))
+        return cls(residual - np.median(ordered[first : first + half + 1]), float(widths[first]) / HALF_WIDTH)
+
+    @classmethod
+    def behind(cls, problem: Problem, found: Optimum[Trail[Branches]]) -> Self | None:
+        """That of what a climb leaves of the readings, if its noise is much too large for it."""
+        posterior, noise = found.carry.posterior, exp(resume(problem.kernel, found).extra[0])
+        telling = not_common(problem.y)
+        if posterior is None or np.count_nonzero(telling) < FEWEST:
+            return None
+        core = cls.of(problem.y - posterior.leave_one_out().mean, telling)
+        return core if 0.0 < core.scale**2 < NARROW * noise else None
+
+    def start(self, model: AdaptiveModel, found: Start[Branches]) -> Start[Branches]:
+        """The function that was found with the noise of the core, beyond which readings are faulty."""
+        nominal = np.where(np.abs(self.residual) < WITHIN * self.scale, PROBABLY, 1.0 - PROBABLY)
+        extra, branches = branches_of(model, self.residual, nominal, self.scale**2)
+        return Start(found.kernel, extra, branches)
+
+
+def not_common(y: FloatArray) -> BoolArray:
+    """Readings of values that few others have: not zeros at night."""
+    _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    return np.asarray(counts[which] <= COMMON * y.size)

@@ -1,0 +1,46 @@
+"""How small noise may be, to judge by readings beside each other."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from sturdygp._typing import FloatArray, IntArray
+from sturdygp.gp.rows import Extent
+from sturdygp.methods.base import Problem, in_memory
+from sturdygp.methods.stages import sampled
+
+# Standard deviations to a median absolute difference of two normal readings.
+NORMAL_DIFFERENCE = 1.4826 / sqrt(2.0)
+# What priors in robust scales of the targets are made for: neighbours that differ by this many, or more.
+TYPICAL = 0.25
+# Equal neighbours, such as zeros at night, say nothing of the noise of others if they are more than this
+# share; unless nearly all are: then the readings are constant but for faults.
+MANY_EQUAL, NEARLY_ALL = 0.2, 0.8
+# Rows among which neighbours are sought.
+MOST_ROWS = 2000
+
+
+def noise_unit(problem: Problem) -> float:
+    """The unit for noise and faults, in robust scales of the targets: one, less if neighbours hardly differ.
+
+    Where the function varies by much more than its noise, the scale of the targets says little of that.
+    """
+    few = sampled(problem, MOST_ROWS)
+    if few.y.size < 2:
+        return 1.0
+    between = np.abs(few.y - few.y[nearest(in_memory(few.X))])
+    if problem.resolution == 0.0 and MANY_EQUAL < np.mean(between == 0.0) < NEARLY_ALL:
+        return 1.0
+    return min(max(NORMAL_DIFFERENCE * float(np.median(between)), problem.least_noise) / TYPICAL, 1.0)
+
+
+def nearest(X: FloatArray) -> IntArray:
+    """Index of another row near each, inputs being counted in units of their spread."""
+    spread = Extent.of(X).std
+    scaled = X / np.where(spread > 0.0, spread, 1.0)
+    first, second = np.asarray(KDTree(scaled).query(scaled, k=2)[1]).T
+    # Of rows that are the same, either may come first.
+    return np.asarray(np.where(first == np.arange(len(X)), second, first))
