@@ -23,7 +23,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
-from sturdygp.methods.adaptive import search
+from sturdygp.methods.adaptive import candidate, search
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.fine import fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
@@ -415,7 +415,7 @@ def test_a_few_readings_that_agree_on_a_level_by_chance_do_not_pass_for_the_func
 def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(luck, rate, monkeypatch):
     """They always do: without what is asked of so few, nine tenths of mere noise would be faulty."""
     if luck is not None:
-        monkeypatch.setattr(search, "LUCK", luck)
+        monkeypatch.setattr(candidate, "LUCK", luck)
     found = []
     for seed in range(3):
         rng = np.random.default_rng(seed)

@@ -9,18 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, inf, log
 
-import numpy as np
-
 from sturdygp._caching import cached_property
-from sturdygp._typing import FloatArray
-from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.candidate import Candidate, hopeful
 from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.model import (
     EXTRA,
-    FEW_READINGS,
     AdaptiveModel,
     Branches,
     ContaminationPrior,
@@ -28,10 +23,10 @@ from sturdygp.methods.adaptive.model import (
 )
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
-from sturdygp.methods.alternating import Alternation, Start, Trail, joined, resume, start_at
+from sturdygp.methods.alternating import Alternation, Start, joined, resume, start_at
 from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.methods.stages import sampled
-from sturdygp.optimise import Callback, Optimum, Step
+from sturdygp.optimise import Callback, Step
 from sturdygp.status import Status
 
 SHAPES = (Shape.normal(), Shape.flat(5))
@@ -39,18 +34,10 @@ SHAPES = (Shape.normal(), Shape.flat(5))
 LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
 # How many guesses are climbed, beside an ordinary fit, and iterations to compare them.
 KEPT, COMPARING = 3, 6
-# Nats by which contamination must beat the explanation that there is none: clean data are common. More are
-# asked for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that
-# agree, and out of few readings as many as out of a hundred.
-TRUST, LUCK = 2.0, 0.1
-# Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
-# many nats, times the nominal share: noise that is larger in places is larger in few of them.
-# That they lie together is a surprise of this many standard deviations if faults are independent.
-EVIDENCE, TOGETHER = 1.0, 4.0
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
 ROUGH = 0.5
-# The same for candidates, in nats, beside what they gained of late; and how often that is asked.
-HOPELESS, ROUNDS = 1.0, 10
+# How often candidates are compared.
+ROUNDS = 10
 # A second part of the kernel is tried if there are so many nominal readings for each of its parameters. It
 # must raise the bound by a log of the number of readings for each, twice what the Bayesian information
 # criterion asks, as it can describe noise. At first and after one iteration it may have lowered it by so much
@@ -58,68 +45,6 @@ HOPELESS, ROUNDS = 1.0, 10
 ENOUGH, DOUBT, PROMISING = 10.0, (0.04, 0.02), 0.125
 # More readings than these are screened by a sample of them.
 SCREENED_ROWS = 400
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A climb in one variant of the model, and what its last part gained."""
-
-    model: AdaptiveModel
-    problem: Problem
-    optimum: Optimum[Trail[Branches]]
-    gained: float
-
-    @cached_property
-    def value(self) -> float:
-        """The bound, more if the data are read as clean, less if faults lie together."""
-        if self.clean:
-            return self.optimum.value + TRUST
-        faults = (1.0 - self.share) * self.nominal.size
-        return self.optimum.value - (EVIDENCE * faults * self.share if self.clustered else 0.0)
-
-    @property
-    def share(self) -> float:
-        """The share of nominal readings."""
-        return float(self.nominal.mean())
-
-    @property
-    def clean(self) -> bool:
-        """Whether not one reading is faulty."""
-        return (1.0 - self.share) * self.nominal.size < 1.0
-
-    @property
-    def luck(self) -> float:
-        """How much of the bound chance may have given, compared with the explanation without faults."""
-        n = self.nominal.size
-        few, share = max(FEW_READINGS / n, 1.0), max(self.share, 1.0 / n)
-        return 0.0 if self.clean else LUCK * few * (share**-2 - 1.0)
-
-    @property
-    def clustered(self) -> bool:
-        """Whether faults lie together, to judge by the kernel."""
-        posterior = self.optimum.carry.posterior
-        if posterior is None:
-            return False
-        return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
-
-    def stopped(self) -> Candidate:
-        """The same, ended by somebody's wish."""
-        return replace(self, optimum=replace(self.optimum, status=Status.STOPPED))
-
-    @property
-    def outlook(self) -> float:
-        """By how much further climbing may raise the bound, to judge by what it gained of late."""
-        return self.gained if self.climbing else 0.0
-
-    @property
-    def climbing(self) -> bool:
-        """Whether there is further to climb."""
-        return self.optimum.status is Status.MAX_ITER
-
-    @property
-    def nominal(self) -> FloatArray:
-        """Probability that each reading is nominal."""
-        return np.asarray(self.optimum.carry.latent.responsibility[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +71,8 @@ class Search:
     def _doubted(self, found: Candidate) -> tuple[Candidate, int]:
         """With the noise of most readings, if what was found is too large for them and that is better."""
         rivals = self._doubting(found) if found.optimum.status is Status.CONVERGED else []
+        if not rivals:
+            return found, 0
         spent = sum(rival.optimum.n_evaluations for rival in rivals)
         best = hopeful([found, *rivals])[0]
         if best is found:
@@ -287,18 +214,3 @@ class Search:
         if few is self.problem:
             return self
         return replace(self, problem=few, tol=self.tol * few.y.size / self.problem.y.size)
-
-
-def hopeful(rivals: list[Candidate]) -> list[Candidate]:
-    """Those that differ and may still become the best, which is first; only that one if none still climbs."""
-    kept = distinct([c for c in rivals if c.optimum.status is not Status.FAILED])
-    if not kept:
-        raise NotPositiveDefiniteError(Status.FAILED.message)
-    luck = kept[0].luck
-
-    def judged(candidate: Candidate) -> float:
-        return candidate.value + (luck if candidate.clean else 0.0)
-
-    kept = sorted(kept, key=judged, reverse=True)
-    kept = [c for c in kept if judged(c) + c.outlook > judged(kept[0]) - HOPELESS]
-    return kept if any(c.climbing for c in kept) else kept[:1]

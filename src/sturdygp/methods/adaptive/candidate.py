@@ -1,0 +1,106 @@
+"""A candidate: one way to read the data, as far as it has been climbed, and what speaks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sturdygp._caching import cached_property
+from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.model import FEW_READINGS, AdaptiveModel, Branches
+from sturdygp.methods.adaptive.screening import distinct
+from sturdygp.methods.alternating import Trail
+from sturdygp.methods.base import Problem
+from sturdygp.optimise import Optimum
+from sturdygp.status import Status
+
+# Nats by which contamination must beat the explanation that there is none: clean data are common. More are
+# asked for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that
+# agree, and out of few readings as many as out of a hundred.
+TRUST, LUCK = 2.0, 0.1
+# Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
+# many nats, times the nominal share: noise that is larger in places is larger in few of them.
+# That they lie together is a surprise of this many standard deviations if faults are independent.
+EVIDENCE, TOGETHER = 1.0, 4.0
+# How far below the best a candidate is hopeless, in nats, beside what it gained of late.
+HOPELESS = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A climb in one variant of the model, and what its last part gained."""
+
+    model: AdaptiveModel
+    problem: Problem
+    optimum: Optimum[Trail[Branches]]
+    gained: float
+
+    @cached_property
+    def value(self) -> float:
+        """The bound, more if the data are read as clean, less if faults lie together."""
+        if self.clean:
+            return self.optimum.value + TRUST
+        faults = (1.0 - self.share) * self.nominal.size
+        return self.optimum.value - (EVIDENCE * faults * self.share if self.clustered else 0.0)
+
+    @property
+    def share(self) -> float:
+        """The share of nominal readings."""
+        return float(self.nominal.mean())
+
+    @property
+    def clean(self) -> bool:
+        """Whether not one reading is faulty."""
+        return (1.0 - self.share) * self.nominal.size < 1.0
+
+    @property
+    def luck(self) -> float:
+        """How much of the bound chance may have given, compared with the explanation without faults."""
+        n = self.nominal.size
+        few, share = max(FEW_READINGS / n, 1.0), max(self.share, 1.0 / n)
+        return 0.0 if self.clean else LUCK * few * (share**-2 - 1.0)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether faults lie together, to judge by the kernel; not asked of more rows than it can join."""
+        posterior = self.optimum.carry.posterior
+        if posterior is None or self.problem.inducing is not None:
+            return False
+        return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
+
+    def stopped(self) -> Candidate:
+        """The same, ended by somebody's wish."""
+        return replace(self, optimum=replace(self.optimum, status=Status.STOPPED))
+
+    @property
+    def outlook(self) -> float:
+        """By how much further climbing may raise the bound, to judge by what it gained of late."""
+        return self.gained if self.climbing else 0.0
+
+    @property
+    def climbing(self) -> bool:
+        """Whether there is further to climb."""
+        return self.optimum.status is Status.MAX_ITER
+
+    @property
+    def nominal(self) -> FloatArray:
+        """Probability that each reading is nominal."""
+        return np.asarray(self.optimum.carry.latent.responsibility[0])
+
+
+def hopeful(rivals: list[Candidate]) -> list[Candidate]:
+    """Those that differ and may still become the best, which is first; only that one if none still climbs."""
+    kept = distinct([c for c in rivals if c.optimum.status is not Status.FAILED])
+    if not kept:
+        raise NotPositiveDefiniteError(Status.FAILED.message)
+    luck = kept[0].luck
+
+    def judged(candidate: Candidate) -> float:
+        return candidate.value + (luck if candidate.clean else 0.0)
+
+    kept = sorted(kept, key=judged, reverse=True)
+    kept = [c for c in kept if judged(c) + c.outlook > judged(kept[0]) - HOPELESS]
+    return kept if any(c.climbing for c in kept) else kept[:1]
