@@ -70,23 +70,27 @@ class Search:
 
     def _doubted(self, found: Candidate) -> tuple[Candidate, int]:
         """With the noise of most readings, if what was found is too large for them and that is better."""
-        rivals = self._doubting(found) if found.optimum.status is Status.CONVERGED else []
-        if not rivals:
+        if found.optimum.status is not Status.CONVERGED:
             return found, 0
-        spent = sum(rival.optimum.n_evaluations for rival in rivals)
-        best = hopeful([found, *rivals])[0]
+        rivals, spent = self._doubting(found)
+        best = hopeful([found, *rivals])[0] if rivals else found
         if best is found:
             return found, spent
         top = self._to_the_top(best)
         return hopeful([found, top])[0], spent + top.optimum.n_evaluations
 
-    def _doubting(self, candidate: Candidate) -> list[Candidate]:
-        """Climbs from a candidate with the noise of most readings, if its own is too large for them."""
+    def _doubting(self, candidate: Candidate) -> tuple[list[Candidate], int]:
+        """Climbs from a candidate with the noise of most readings, if its own is too large for them.
+
+        Faults that then lie together are where the function is not followed. Also count the factorisations.
+        """
         core = Core.behind(self.problem, candidate.optimum)
         if core is None:
-            return []
+            return [], 0
         base = resume(self.problem.kernel, candidate.optimum)
-        return [self._climb(shape, core.start(self._model(shape), base), COMPARING) for shape in SHAPES]
+        climbs = [self._climb(shape, core.start(self._model(shape), base), COMPARING) for shape in SHAPES]
+        spent = 1 + sum(climb.optimum.n_evaluations for climb in climbs)
+        return [climb for climb in climbs if not climb.clustered], spent
 
     def _of_one_part(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best with the kernel as it is, unless an earlier fit went further."""
@@ -152,15 +156,16 @@ class Search:
         guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
         rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
         ordinary = self._ordinary(iterations)
-        rivals += [ordinary, *self._doubting(ordinary)]
-        spent = 0
+        doubting, spent = self._doubting(ordinary)
+        spent += sum(c.optimum.n_evaluations for c in (*rivals, ordinary))
+        rivals += [ordinary, *doubting]
         for _ in range(ROUNDS):
-            spent += sum(c.optimum.n_evaluations for c in rivals)
             rivals = hopeful(rivals)
             more = min(COMPARING, self.max_iter - rivals[0].optimum.n_iter)
             if len(rivals) == 1 or more <= 0:
                 break
             rivals = [self._further(c, more) for c in rivals]
+            spent += sum(c.optimum.n_evaluations for c in rivals)
         return rivals[0], spent
 
     def _guesses(self, levels: list[Level]) -> list[Guess]:
