@@ -114,7 +114,9 @@ def test_a_section_lists_the_faults_and_tells_the_model(result):
     about = section(result, 0, "Summary.")
     assert about.flagged == len(FAULTS)
     assert sorted(int(row[0].text) - 1 for row in about.rows) == FAULTS
-    assert about.header[:5] == ["row", HOSTILE, "site", "time", "reading"]
+    found = ["reading", "expected", "from", "to", "probability"]
+    assert about.header == ["row", *found, HOSTILE, "site", "time"]
+    assert about.header[about.sorted_by] == "probability"
     first = dict(zip(about.header, about.rows[0], strict=True))
     frame = hostile_frame()
     row = int(first["row"].text) - 1
@@ -156,6 +158,31 @@ def test_far_values_do_not_squeeze_a_picture(result, text):
     assert -200.0 < low < -140.0 < -119.5 < high
     assert "range" not in trace_chart(climb[2:]).yaxis
     assert "range" not in trace_chart(climb[:1]).yaxis
+
+
+def test_numbers_keep_the_digits_that_tell_something():
+    rng = np.random.default_rng(2)
+    seconds = 1774659600.0 + 5.0 * np.arange(60)
+    y = 1e7 + 0.02 * np.sin(np.arange(60) / 5.0) + 0.002 * rng.standard_normal(60)
+    frame = pd.DataFrame({"epoch": seconds, "y": y.round(4)})
+    frame.loc[[11, 40], "y"] += 0.3
+    about = section(flagged(frame), 0, "")
+    chart = about.charts["fit"]
+    (_, line, kept, _), drawn = chart.views[0].data, chart.data[2]
+    assert sorted(kept["x"]) == seconds[~frame.index.isin([11, 40])].tolist()
+    assert drawn["y"] == frame["y"].drop([11, 40]).tolist()
+    assert set(seconds) <= set(line["x"])
+    assert 0.02 < np.ptp(line["y"]) < 0.1
+    assert len(set(line["y"])) > 100
+    assert drawn["customdata"][0][1] == str(frame.loc[0, "y"])
+    worst = dict(zip(about.header, [cell.text for cell in about.rows[0]], strict=True))
+    row = frame.loc[int(worst["row"]) - 1]
+    assert worst["epoch"] == str(int(row["epoch"]))
+    assert worst["reading"] == f"{row['y']:.4f}"
+    assert re.fullmatch(r"(9999999|10000000)\.\d{3,6}", worst["expected"])
+    assert re.search(r"around (9999999|10000000)\.\d+\. ", about.kernel)
+    climb = -123456.0 - np.array([3.0, 0.5, 0.25, 0.125, 0.0625])
+    assert trace_chart(climb).data[0]["y"] == climb.tolist()
 
 
 def test_pictures_of_many_readings_are_drawn_from_a_sample(result, monkeypatch):

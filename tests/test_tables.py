@@ -10,6 +10,7 @@ from sturdygp import RobustGPRegressor, StandardGPRegressor, load
 from sturdygp.exceptions import ModelFileError
 from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import TIME_EXAMPLES, CellFormat, Cells
+from sturdygp.tables.digits import in_text, readable
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import (
     Recipe,
@@ -17,7 +18,6 @@ from sturdygp.tables.flagging import (
     choose_rows,
     fit_table,
     flag_table,
-    readable,
     result_names,
     with_results,
 )
@@ -532,6 +532,8 @@ def test_digits_are_those_of_the_interval():
     values = np.array([1e9 + 10.0251239, 12.3456789012, 123456.0, 0.1 + 0.2, np.nan])
     shown = readable(values, np.array([0.35, 1e-3, 3e7, 0.0, np.nan]))
     np.testing.assert_array_equal(shown, [1000000010.02512, 12.3456789, 123000.0, 0.3, np.nan])
+    assert in_text(1e9 + 10.0251239, 0.35) == "1000000010.025"
+    assert in_text(-0.00012345678, 0.0) == "-0.00012345678"
 
 
 def test_results_are_not_mixed_with_earlier_ones():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from sturdygp._typing import BoolArray, FloatArray
+from sturdygp._typing import BoolArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.mixture import MixtureGPRegressor
@@ -18,6 +17,7 @@ from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.tables.digits import readable
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.model import Assessment, TableModel
 from sturdygp.tables.prepare import Prepared
@@ -35,9 +35,6 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "standard": StandardGPRegressor,
 }
 FEWEST_ROWS = 2
-# Digits that are written of half the width of an interval, and of any number.
-WIDTH_DIGITS = 5
-MOST_DIGITS = 15
 PROBA_DECIMALS = 6
 
 
@@ -171,24 +168,3 @@ def with_results(
             added[names["outlier_proba"]] = proba[:, index].round(PROBA_DECIMALS)
             added[names["flag"]] = flagged[:, index]
     return pd.concat([frame, pd.DataFrame(added, index=frame.index)], axis=1)
-
-
-def readable(values: FloatArray, half_widths: FloatArray) -> FloatArray:
-    """Values to the digits that tell something beside the half width of their intervals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> readable(np.array([1000000010.0250123, 1.23456789, np.nan]), np.array([0.35, 20.0, np.nan])).tolist()
-    [1000000010.02501, 1.235, nan]
-    """
-    return np.array(
-        [rounded(float(value), float(half)) for value, half in zip(values, half_widths, strict=True)]
-    )
-
-
-def rounded(value: float, half_width: float) -> float:
-    """One such value; one without a width keeps the digits that a float has in any case."""
-    if half_width > 0.0:
-        value = round(value, WIDTH_DIGITS - 1 - math.floor(math.log10(half_width)))
-    return float(f"{value:.{MOST_DIGITS}g}")

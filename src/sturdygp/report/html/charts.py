@@ -6,27 +6,29 @@ more views, which replace parts of its traces and of its horizontal axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sturdygp._typing import FloatArray
 from sturdygp.plot.calibration import CalibrationDisplay
 from sturdygp.report.html.readings import Readings
+from sturdygp.tables.digits import readable
 
 Role: TypeAlias = Literal["fit", "interval", "reading", "flagged", "ink"]
 Trace: TypeAlias = dict[str, Any]
 Values: TypeAlias = Sequence[float | str | None]
 
-DIGITS = 6
 HOVER = (
-    "row %{customdata[0]}<br>reading %{y:.4g}<br>expected %{customdata[1]:.4g}"
-    " (%{customdata[2]:.4g} to %{customdata[3]:.4g})"
-    "<br>outlier probability %{customdata[4]:.3g}<extra></extra>"
+    "row %{customdata[0]}<br>reading %{customdata[1]}<br>expected %{customdata[2]}"
+    " (%{customdata[3]} to %{customdata[4]})<br>outlier probability %{customdata[5]}<extra></extra>"
 )
+# Deviations and percentages are drawn as finely as numbers of this size.
+FINE = 0.1
 # Deviations beyond this are outside the picture unless good readings go further.
 WIDEST_DEVIATION = 4.0
 # Where other points would leave what a picture is about less than this share of its height, those are outside
@@ -76,9 +78,10 @@ def title(text: str) -> dict[str, str]:
     return {"text": literal(text)}
 
 
-def numbers(values: Iterable[float]) -> list[float]:
-    """Numbers with as many digits as a screen shows."""
-    return [float(f"{value:.{DIGITS}g}") for value in values]
+def numbers(values: FloatArray, widths: ArrayLike) -> list[float]:
+    """Numbers with as many digits as tell something beside a width."""
+    plain: list[float] = readable(values, widths).tolist()
+    return plain
 
 
 def height(shown: FloatArray, others: FloatArray) -> dict[str, list[float]]:
@@ -97,7 +100,7 @@ def height(shown: FloatArray, others: FloatArray) -> dict[str, list[float]]:
     near = (others >= shown.min() - FURTHEST * own) & (others <= shown.max() + FURTHEST * own)
     inside = np.concatenate([shown, others[near]])
     margin = 0.05 * np.ptp(inside)
-    return {"range": numbers([inside.min() - margin, inside.max() + margin])}
+    return {"range": numbers(np.array([inside.min() - margin, inside.max() + margin]), margin)}
 
 
 # ------------------------------------------------------------------------------- data and the fit
@@ -135,10 +138,9 @@ def fit_chart(target: str, readings: Readings, views: list[View]) -> Chart:
 
 def hover(readings: Readings) -> Trace:
     """Readings, and what is told of the one under the pointer."""
-    columns = (readings.expected, readings.lower, readings.upper, readings.proba)
-    told = zip((readings.row + 1).tolist(), *map(numbers, columns), strict=True)
+    told = zip((readings.row + 1).tolist(), *readings.texts().values(), strict=True)
     return {
-        "y": numbers(readings.reading),
+        "y": numbers(readings.reading, readings.half),
         "customdata": [list(each) for each in told],
         "hovertemplate": HOVER,
     }
@@ -146,35 +148,32 @@ def hover(readings: Readings) -> Trace:
 
 def view_over(name: str, axis: str, x: Values, readings: Readings, curve: Curve | None = None) -> View:
     """The readings over one input, with the fit as a curve, or as a point for each of them."""
-    x = [literal(each) if axis == "category" else each for each in map(plain, x)]
+    x = [literal(each) if isinstance(each, str) and axis == "category" else each for each in x]
     split = [[x[i] for i in np.flatnonzero(which)] for which in (~readings.flagged, readings.flagged)]
     fit = points_of(x, readings) if curve is None else lines_of(curve)
     return View(name, [*fit, {"x": split[0]}, {"x": split[1]}], {"title": title(name), "type": axis})
 
 
-def plain(value: float | str | None) -> Any:
-    """A number as short as it may be; anything else as it is."""
-    return float(f"{value:.{DIGITS + 2}g}") if isinstance(value, float) else value
-
-
 def lines_of(curve: Curve) -> list[Trace]:
     """A band and a line."""
-    x = [plain(each) for each in curve.x]
+    half = (curve.upper - curve.lower) / 2.0
+    mean = numbers(curve.mean, half)
     return [
-        band(x, curve.lower, curve.upper),
-        {"x": x, "y": numbers(curve.mean), "mode": "lines", "line": {"width": 2}},
+        band(curve.x, curve.lower, curve.upper, half),
+        {"x": curve.x, "y": mean, "mode": "lines", "line": {"width": 2}},
     ]
 
 
-def band(x: Values, lower: FloatArray, upper: FloatArray) -> Trace:
+def band(x: Values, lower: FloatArray, upper: FloatArray, widths: ArrayLike) -> Trace:
     """What lies between two lines."""
-    outline = [*numbers(upper), *numbers(lower)[::-1]]
+    outline = [*numbers(upper, widths), *numbers(lower, widths)[::-1]]
     return {"x": [*x, *x[::-1]], "y": outline, "mode": "lines", "fill": "toself", "line": {"width": 0}}
 
 
 def points_of(x: Values, readings: Readings) -> list[Trace]:
     """An upright line and a dash for each reading."""
-    bounds = zip(numbers(readings.lower), numbers(readings.upper), strict=True)
+    half = readings.half
+    bounds = zip(numbers(readings.lower, half), numbers(readings.upper, half), strict=True)
     upright = {
         "x": [each for value in x for each in (value, value, None)],
         "y": [each for low, high in bounds for each in (low, high, None)],
@@ -183,7 +182,8 @@ def points_of(x: Values, readings: Readings) -> list[Trace]:
         "line": {"width": 2},
     }
     dash = {"size": 6, "symbol": "line-ew", "line": {"width": 2}}
-    return [upright, {"x": list(x), "y": numbers(readings.expected), "mode": "markers", "marker": dash}]
+    expected = numbers(readings.expected, half)
+    return [upright, {"x": list(x), "y": expected, "mode": "markers", "marker": dash}]
 
 
 # ---------------------------------------------------------------------------- how good the fit is
@@ -211,8 +211,8 @@ def deviation_trace(role: Role, name: str, readings: Readings, marker: dict[str,
         "name": name,
         "mode": "markers",
         "marker": marker,
-        "x": numbers(readings.expected),
-        "y": numbers(readings.deviation),
+        "x": numbers(readings.expected, readings.half),
+        "y": numbers(readings.deviation, FINE),
         "customdata": (readings.row + 1).tolist(),
         "hovertemplate": "row %{customdata}<br>%{y:.3g} standard deviations<extra></extra>",
     }
@@ -220,8 +220,8 @@ def deviation_trace(role: Role, name: str, readings: Readings, marker: dict[str,
 
 def calibration_chart(display: CalibrationDisplay) -> Chart:
     """The share of good readings inside an interval, against the share that was promised."""
-    level, (low, high) = numbers(100.0 * display.nominal), display.chance()
-    chance = band(level, 100.0 * low, 100.0 * high)
+    level, (low, high) = numbers(100.0 * display.nominal, FINE), display.chance()
+    chance = band(level, 100.0 * low, 100.0 * high, FINE)
     traces: list[Trace] = [
         {"meta": "interval", "name": "chance", "hoverinfo": "skip", **chance},
         {
@@ -237,7 +237,7 @@ def calibration_chart(display: CalibrationDisplay) -> Chart:
             "meta": "fit",
             "name": "readings",
             "x": level,
-            "y": numbers(100.0 * display.actual),
+            "y": numbers(100.0 * display.actual, FINE),
             "mode": "lines",
             "line": {"width": 2},
             "hovertemplate": "%{x:.0f} % promised<br>%{y:.1f} % inside<extra></extra>",
@@ -253,16 +253,18 @@ def calibration_chart(display: CalibrationDisplay) -> Chart:
 
 def trace_chart(trace: FloatArray) -> Chart:
     """How the fit climbed."""
+    first, rest = np.split(trace, [int(FIRST_STEPS * len(trace))])
+    bounds = numbers(trace, np.ptp(rest))
     line: Trace = {
         "meta": "fit",
         "name": "bound",
         "x": list(range(1, len(trace) + 1)),
-        "y": numbers(trace),
+        "y": bounds,
+        "customdata": [str(bound) for bound in bounds],
         "mode": "lines+markers",
         "marker": {"size": 4},
         "line": {"width": 2},
-        "hovertemplate": "iteration %{x}<br>%{y:.6g}<extra></extra>",
+        "hovertemplate": "iteration %{x}<br>%{customdata}<extra></extra>",
     }
-    first, rest = np.split(trace, [int(FIRST_STEPS * len(trace))])
     yaxis = {"title": title("bound on the log evidence"), **height(rest, first)}
     return Chart([line], {"title": title("iteration")}, yaxis)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.tables.digits import WIDTH_DIGITS, in_text
 from sturdygp.tables.flagging import FlagResult
 from sturdygp.tables.model import as_columns
 
@@ -37,6 +38,21 @@ class Readings:
     def __len__(self) -> int:
         """How many there are."""
         return len(self.row)
+
+    @property
+    def half(self) -> FloatArray:
+        """Half the width of the interval of each."""
+        return np.asarray((self.upper - self.lower) / 2.0)
+
+    def texts(self) -> dict[str, list[str]]:
+        """What is told of each; a reading has more digits than what was expected, since it is known."""
+        numbers = zip(self.reading, self.half, strict=True)
+        expected = {"expected": self.expected, "from": self.lower, "to": self.upper}
+        return {
+            "reading": [in_text(value, half, WIDTH_DIGITS) for value, half in numbers],
+            **{name: list(map(in_text, values, self.half)) for name, values in expected.items()},
+            "probability": [f"{value:.3f}" for value in self.proba],
+        }
 
     def __getitem__(self, which: BoolArray | NDArray[np.intp]) -> Readings:
         """Some of them."""

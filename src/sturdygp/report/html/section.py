@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from sturdygp._typing import FloatArray
 from sturdygp.plot.calibration import CalibrationDisplay
 from sturdygp.report.html.charts import (
     Chart,
@@ -25,13 +27,14 @@ from sturdygp.report.html.words import (
     kernel_in_words,
     of_output,
 )
+from sturdygp.tables.digits import WIDTH_DIGITS, in_text
 from sturdygp.tables.flagging import FlagResult
 from sturdygp.tables.model import WIDTH_95, as_columns
 
 # Points of a curve, beside the readings themselves.
 GRID = 300
 ROW = "row of the table"
-# Columns of the flagged readings beside row and inputs.
+# Columns of the flagged readings between row and inputs; the last is the one by which they are sorted.
 FOUND = ("reading", "expected", "from", "to", "probability")
 
 
@@ -54,6 +57,7 @@ class Section:
     omission: str
     axes: list[str]
     header: list[str]
+    sorted_by: int
     rows: list[list[Cell]]
     beyond: int
     kernel: str
@@ -83,7 +87,8 @@ def section(result: FlagResult, index: int, summary: str) -> Section:
         summary=summary,
         omission=omission(shown, readings),
         axes=[view.name for view in views],
-        header=["row", *(column.name for column in model.plan.inputs), *FOUND],
+        header=["row", *FOUND, *(column.name for column in model.plan.inputs)],
+        sorted_by=len(FOUND),
         rows=cells_of(result, listed),
         beyond=int(readings.flagged.sum()) - len(listed),
         kernel=kernel_in_words(model, index),
@@ -122,23 +127,32 @@ def curve_of(result: FlagResult, index: int, readings: Readings) -> Curve | None
 
 
 def cells_of(result: FlagResult, listed: Readings) -> list[list[Cell]]:
-    """A row of cells for each flagged reading; times and categories as the table has them."""
-    plan, frame = result.prepared.plan, result.file.frame
+    """A row of cells for each flagged reading: what was found, then its inputs."""
+    values = (listed.reading, listed.expected, listed.lower, listed.upper, listed.proba)
     columns = [[Cell(str(row), row) for row in (listed.row + 1).tolist()]]
-    for column, features in plan.by_column(listed.raw):
-        keys = column.shown(features)
-        texts = (
-            frame[column.name].iloc[listed.row].astype(str) if column.kind != "number" else map(short, keys)
-        )
-        columns.append([Cell(text, key) for text, key in zip(texts, keys, strict=True)])
     columns += [
-        [Cell(f"{value:.5g}", value) for value in values.tolist()]
-        for values in (listed.reading, listed.expected, listed.lower, listed.upper)
+        list(map(Cell, texts, keys.tolist()))
+        for texts, keys in zip(listed.texts().values(), values, strict=True)
     ]
-    columns.append([Cell(f"{value:.3f}", value) for value in listed.proba.tolist()])
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [list(row) for row in zip(*columns, *inputs_of(result, listed), strict=True)]
 
 
-def short(value: float | str) -> str:
-    """A number with as many digits as anyone reads."""
-    return f"{value:.6g}" if isinstance(value, float) else value
+def inputs_of(result: FlagResult, listed: Readings) -> Iterator[list[Cell]]:
+    """The inputs of some readings; times and categories as the table has them."""
+    plan, frame = result.prepared.plan, result.file.frame
+    for (column, features), (_, everywhere) in zip(
+        plan.by_column(listed.raw), plan.by_column(result.prepared.raw), strict=True
+    ):
+        keys = column.shown(features)
+        if column.kind == "number":
+            width = spread(everywhere)
+            texts = [in_text(value, width, WIDTH_DIGITS) for value in features[:, 0]]
+        else:
+            texts = frame[column.name].iloc[listed.row].astype(str).tolist()
+        yield list(map(Cell, texts, keys))
+
+
+def spread(values: FloatArray) -> float:
+    """The range of the middle half of some numbers, which a few far ones do not stretch."""
+    low, high = np.nanquantile(values, (0.25, 0.75))
+    return float(high - low)

@@ -11,6 +11,7 @@ import numpy as np
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import Stationary
+from sturdygp.tables.digits import in_text
 from sturdygp.tables.inputs import ClockInput, InputColumn, TimeInput
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
@@ -41,14 +42,25 @@ def kernel_in_words(model: TableModel, index: int) -> str:
     parts = stationary_parts(kernel)
     if not parts:
         return f"The kernel is {kernel!r}, for inputs of unit spread."
-    first, *others = parts
-    finer = [f" Finer structure that varies by about {sqrt(part.variance):.3g} is added." for part in others]
+    first, *others = (sqrt(part.variance) for part in parts)
+    finer = [f" Finer structure that varies by about {few_digits(each)} is added." for each in others]
     return (
-        f"The expected value is a smooth function of the inputs ({spaced(type(first).__name__)} kernel). It "
-        f"varies by about {sqrt(first.variance):.3g} around {mean:.4g}.{''.join(finer)} A length scale is "
-        "how far an input must change until the function is another one: the shorter, the stronger its "
-        "influence."
+        "The expected value is a smooth function of the inputs "
+        f"({spaced(type(parts[0]).__name__)} kernel). It varies by about {few_digits(first)} around "
+        f"{in_text(mean, first)}.{''.join(finer)} A length scale is how far an input must change until the "
+        "function is another one: the shorter, the stronger its influence."
     )
+
+
+def few_digits(value: float) -> str:
+    """A number that stands for itself.
+
+    Examples
+    --------
+    >>> few_digits(123456.0), few_digits(0.0123456)
+    ('123000', '0.0123')
+    """
+    return in_text(value, abs(value))
 
 
 def stationary_parts(kernel: Kernel) -> tuple[Stationary, ...]:
@@ -69,7 +81,7 @@ def influences(model: TableModel, index: int) -> list[Influence]:
     lengths = np.broadcast_to(np.asarray(parts[0].length_scale, dtype=np.float64), len(plan.features))
     rows = zip(lengths, plan.features, plan.scales, units(plan), strict=True)
     return [
-        Influence(feature, f"{length * scale:.3g}{name}", strength(float(length)))
+        Influence(feature, f"{few_digits(length * scale)}{name}", strength(float(length)))
         for length, feature, scale, name in sorted(rows, key=lambda row: float(row[0]))
     ]
 

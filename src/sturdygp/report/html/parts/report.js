@@ -7,6 +7,8 @@
   const BUTTONS = ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"];
   const CONFIG = { displaylogo: false, responsive: true, modeBarButtons: [BUTTONS] };
   const BUTTONS_HEIGHT = 30;
+  /* Numbers up to a billion are written out: epochs and frequencies differ in their last digits. */
+  const PLAIN = { minexponent: 10, exponentformat: "e" };
   const root = document.documentElement;
   const systemDark = matchMedia("(prefers-color-scheme: dark)");
   const touch = matchMedia("(pointer: coarse)").matches;
@@ -35,7 +37,7 @@
   /* Only its own side: axes that push each other's margins find no end on a narrow screen. */
   function axis(side, given) {
     const rule = colour("rule");
-    return { automargin: side, gridcolor: rule, linecolor: rule, zerolinecolor: rule, ...given };
+    return { automargin: side, gridcolor: rule, linecolor: rule, zerolinecolor: rule, ...PLAIN, ...given };
   }
 
   function draw(id, width) {
