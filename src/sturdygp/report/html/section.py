@@ -92,8 +92,8 @@ def section(result: FlagResult, index: int, summary: str) -> Section:
         rows=cells_of(result, listed),
         beyond=int(readings.flagged.sum()) - len(listed),
         kernel=kernel_in_words(model, index),
-        influences=influences(model, index),
-        ending=ending_in_words(model.estimator, index),
+        influences=influences(model, index, readings.raw),
+        ending=ending_in_words(model, index),
         charts=charts,
     )
 

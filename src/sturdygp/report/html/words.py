@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import Stationary
+from sturdygp.report.html.influence import input_shares, strength
 from sturdygp.tables.digits import in_text
 from sturdygp.tables.inputs import ClockInput, InputColumn, TimeInput
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
-
-# Length scales, in standard deviations of the input, below which an influence is called so.
-INFLUENCES = ((1.0, "strong"), (3.0, "moderate"), (10.0, "weak"), (inf, "hardly any"))
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def kernel_in_words(model: TableModel, index: int) -> str:
         "The expected value is a smooth function of the inputs "
         f"({spaced(type(parts[0]).__name__)} kernel). It varies by about {few_digits(first)} around "
         f"{in_text(mean, first)}.{''.join(finer)} A length scale is how far an input must change until the "
-        "function is another one: the shorter, the stronger its influence."
+        "function is another one; the influence says how much of what is expected changes with that input."
     )
 
 
@@ -70,19 +69,20 @@ def stationary_parts(kernel: Kernel) -> tuple[Stationary, ...]:
     return stationary if len(stationary) == len(parts) else ()
 
 
-def influences(model: TableModel, index: int) -> list[Influence]:
+def influences(model: TableModel, index: int, raw: FloatArray) -> list[Influence]:
     """Every feature with its length scale in its own units, the strongest influence first.
 
-    Of a kernel in several parts, those of the first.
+    Of a kernel in several parts, those of the first. The features ``raw`` of readings tell what varies.
     """
     parts, plan = stationary_parts(of_output(model.estimator, "kernel_", index)), model.plan
     if not parts:
         return []
     lengths = np.broadcast_to(np.asarray(parts[0].length_scale, dtype=np.float64), len(plan.features))
-    rows = zip(lengths, plan.features, plan.scales, units(plan), strict=True)
+    shares = np.repeat(input_shares(model, index, raw), [len(column.features) for column in plan.inputs])
+    rows = zip(shares, lengths, plan.features, plan.scales, units(plan), strict=True)
     return [
-        Influence(feature, f"{few_digits(length * scale)}{name}", strength(float(length)))
-        for length, feature, scale, name in sorted(rows, key=lambda row: float(row[0]))
+        Influence(feature, f"{few_digits(length * scale)}{name}", strength(share))
+        for share, length, feature, scale, name in sorted(rows, key=lambda row: -float(row[0]))
     ]
 
 
@@ -98,28 +98,27 @@ def unit(column: InputColumn) -> str:
     return " hours" if isinstance(column, ClockInput) else ""
 
 
-def strength(length_scale: float) -> str:
-    """How much an input matters, by its length scale in standard deviations.
-
-    Examples
-    --------
-    >>> strength(0.3), strength(25.0)
-    ('strong', 'hardly any')
-    """
-    return next(words for most, words in INFLUENCES if length_scale < most)
-
-
-def ending_in_words(estimator: BaseGPRegressor, index: int) -> str:
+def ending_in_words(model: TableModel, index: int) -> str:
     """How the fit ended."""
+    estimator = model.estimator
     status, steps, note, held = (
         of_output(estimator, name, index) for name in ("status_", "n_iter_", "note_", "at_bounds_")
     )
     words = [f"After {steps} iterations the fit {ended(status.message)}."]
     if held:
-        words.append(f"Held by a bound: {', '.join(held)}.")
+        words.append(f"Held by a bound: {', '.join(parameter(name, model.plan) for name in held)}.")
     if note:
         words.append(f"{note[0].upper()}{note[1:]}.")
     return " ".join(words)
+
+
+def parameter(name: str, plan: Plan) -> str:
+    """A parameter of a kernel in words; that of one feature with the name of that feature."""
+    part, _, own = name.rpartition(".")
+    what, _, number = own.removesuffix("]").partition("[")
+    feature = f" of {plan.features[int(number)]}" if number else ""
+    finer = " in the finer structure" if part not in {"", "parts[0]"} else ""
+    return f"{what.replace('_', ' ')}{feature}{finer}"
 
 
 def ended(message: str) -> str:

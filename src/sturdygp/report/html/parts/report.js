@@ -37,7 +37,9 @@
   /* Only its own side: axes that push each other's margins find no end on a narrow screen. */
   function axis(side, given) {
     const rule = colour("rule");
-    return { automargin: side, gridcolor: rule, linecolor: rule, zerolinecolor: rule, ...PLAIN, ...given };
+    /* A title keeps clear of its labels, however long these are. */
+    const title = { ...given.title, standoff: 8 };
+    return { automargin: side, gridcolor: rule, linecolor: rule, zerolinecolor: rule, ...PLAIN, ...given, title };
   }
 
   function draw(id, width) {
@@ -55,6 +57,8 @@
       margin: { l: 50, r: 10, t: BUTTONS_HEIGHT, b: 40 },
       legend: { orientation: "h", yref: "container", yanchor: "top", y: 1 - BUTTONS_HEIGHT / node.clientHeight },
       showlegend: data.length > 1,
+      /* No marks between thousands: the tables have none. */
+      separators: ".",
       hovermode: "closest",
       hoverlabel: { bgcolor: colour("raised"), bordercolor: colour("soft"), font: { color: colour("ink") } },
       modebar: { color: colour("soft"), activecolor: colour("ink"), bgcolor: "rgba(0,0,0,0)" },
