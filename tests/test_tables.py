@@ -201,6 +201,36 @@ def test_what_stands_for_missing_values():
     np.testing.assert_array_equal(cells(1, None).numbers(), [1.0, np.nan])
 
 
+@pytest.mark.parametrize(
+    ("decimal", "texts", "numbers"),
+    [
+        (",", ["990", "1.001", "1.002"], [990.0, 1001.0, 1002.0]),
+        (",", ["705,4", "1.003", "1.003,2", "-2.000.000"], [705.4, 1003.0, 1003.2, -2e6]),
+        (".", ["850.8", "1,396", "1,396.5"], [850.8, 1396.0, 1396.5]),
+        # A mark that stands elsewhere too is the decimal mark of this column.
+        (",", ["0.998", "1.001", "12.5"], [0.998, 1.001, 12.5]),
+        # Unless others leave no doubt; what does not fit is no number then.
+        (",", ["1.003,2", "1.001", "0.5"], [1003.2, 1001.0, np.nan]),
+        (".", ["3,5", "1,396"], [np.nan, np.nan]),
+        (".", ["", "1,396", "n/a", "text, too"], [np.nan, 1396.0, np.nan, np.nan]),
+    ],
+)
+def test_marks_between_thousands(decimal, texts, numbers):
+    np.testing.assert_array_equal(cells(*texts, decimal=decimal).numbers(), numbers)
+
+
+def test_marks_between_thousands_are_told_and_do_not_hide_the_decimal_mark(tmp_path):
+    rows = "".join(f"{day};21,5;1.00{day}\n" for day in range(1, 9))
+    table = read_table(written(tmp_path, f"day;T;p\n{rows}"))
+    assert table.dialect.decimal == ","
+    prepared = prepare(table.frame, Request(targets=("p",), decimal=","))
+    assert prepared.notes == (
+        "p: '1.001' is read as 1001, with marks between thousands; "
+        "if that is wrong, tell the decimal mark with --decimal",
+    )
+    assert prepared.readings[0, 0] == 1001.0
+
+
 def test_dates_that_can_be_read_in_two_ways_ascend():
     assert cells("11/02/2024", "12/02/2024", "01/03/2024").time_formats == ("%d/%m/%Y",)
     assert cells("02/01/2024", "02/02/2024", "03/01/2024").time_formats == ("%m/%d/%Y",)
@@ -301,8 +331,8 @@ def test_remarks_among_numbers_are_told():
     )
     prepared = prepare(frame, Request(targets=("y",)))
     assert prepared.notes == (
-        "y: 1 cells are not numbers (for example 'err') and count as missing",
-        "x: 1 cells are not numbers (for example 'fault') and count as missing",
+        "y: 1 cell is not numbers (for example 'err') and counts as missing",
+        "x: 1 cell is not numbers (for example 'fault') and counts as missing",
     )
     assert np.isnan(prepared.readings[19, 0])
 
@@ -311,7 +341,7 @@ def test_remarks_among_times_are_told():
     frame = frame_of()
     frame.loc[5, "when"] = "unknown"
     prepared = prepare(frame, Request(targets=("y",), inputs=("when",)))
-    assert prepared.notes == ("when: 1 cells are not times (for example 'unknown') and count as missing",)
+    assert prepared.notes == ("when: 1 cell is not times (for example 'unknown') and counts as missing",)
     assert np.flatnonzero(np.isnan(prepared.raw[:, 0])).tolist() == [5]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.tables.numerals import Numerals
 
 Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
 Times: TypeAlias = NDArray[np.datetime64]
@@ -78,15 +79,25 @@ class Cells:
             return self
         return replace(self, given=self.given & ~np.isin(self.numbers(), marks))
 
+    @cached_property
+    def numerals(self) -> Numerals:
+        """Texts as numbers are written."""
+        return Numerals(self.values.where(self.given, ""), self.decimal)
+
+    def grouped(self) -> BoolArray:
+        """Which cells are numbers with marks between thousands."""
+        typed = is_number(self.values) or is_time(self.values)
+        return np.zeros_like(self.given) if typed else self.numerals.grouped
+
     def numbers(self) -> FloatArray:
         """Numbers, NaN where there is none."""
         values = self.values
         if is_time(values):
             return np.full(len(values), np.nan)
-        if not is_number(values):
-            plain = values.str.replace(",", ".", regex=False) if self.decimal == "," else values
-            values = pd.to_numeric(plain, errors="coerce")
-        numbers: FloatArray = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        if is_number(values):
+            numbers: FloatArray = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            numbers = self.numerals.numbers()
         return np.where(self.given & np.isfinite(numbers), numbers, np.nan)
 
     def times(self, time_format: str) -> Times:

@@ -13,6 +13,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record, plain_number
 from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.inputs import InputColumn, NumberInput, decode_input
 
@@ -81,12 +82,14 @@ class Plan:
     def _remarks(self, frame: pd.DataFrame, column: InputColumn) -> list[str]:
         cells = Cells.of(frame[column.name], self.cell_format)
         odd = cells.given & np.any(np.isnan(column.read(cells)), axis=1)
-        if not odd.any():
-            return []
-        return [
-            f"{column.name}: {int(odd.sum())} cells are not {column.holds} "
-            f"(for example {cells.example(odd)!r}) and count as missing"
-        ]
+        remarks = thousands(column, cells)
+        if odd.any():
+            number = int(odd.sum())
+            remarks.append(
+                f"{column.name}: {counted(number, 'cell is', 'cells are')} not {column.holds} "
+                f"(for example {cells.example(odd)!r}) and count{'s' * (number == 1)} as missing"
+            )
+        return remarks
 
     def for_cells(self, decimal: str, missing: tuple[str, ...] = ()) -> Self:
         """The plan for a table with another decimal mark, and with more that stands for a missing value."""
@@ -127,3 +130,14 @@ class Plan:
         if not plan.targets or not all(scale > 0.0 for scale in plan.scales):
             raise record.fail("scales", "positive, for one target at least")
         return plan
+
+
+def thousands(column: InputColumn, cells: Cells) -> list[str]:
+    """How a number with marks between thousands is read."""
+    grouped = cells.grouped()
+    if column.kind != "number" or not grouped.any():
+        return []
+    return [
+        f"{column.name}: {cells.example(grouped)!r} is read as {cells.numbers()[grouped][0]:.15g}, with "
+        "marks between thousands; if that is wrong, tell the decimal mark with --decimal"
+    ]

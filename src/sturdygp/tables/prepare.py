@@ -22,7 +22,7 @@ FEW_ROWS = 10
 # An input that is missing more often than this costs more rows than it is worth.
 MOST_MISSING = 0.5
 COUNTER_NAMES = frozenset({"id", "index", "idx", "no", "nr", "number", "row", "unnamed: 0", "#"})
-TELL_MISSING = "tell what stands for a missing value with --missing"
+TELL_MISSING = "tell the decimal mark with --decimal, or what stands for a missing value with --missing"
 TIMES_READ = f"times are read if they are written like {', '.join(TIME_EXAMPLES)}"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import BoolArray
+from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import HOW_TO_INSTALL, TableError
 
 TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
@@ -22,8 +23,12 @@ FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
 SEPARATORS = (",", ";", "\t", "|")
 # Lines by which the decimal mark is judged.
 SAMPLE_LINES = 200
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+# Numbers with a decimal mark, thousands apart or not; and those whose only mark may be either.
+DECIMALS = {
+    ",": re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"),
+    ".": re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)\.\d+"),
+}
+EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -195,13 +200,24 @@ def guess_separator(lines: Iterable[str], usual: str) -> str:
 
 
 def guess_decimal(lines: Iterable[str], separator: str) -> str:
-    """A comma if it separates digits more often than a point does, and does not separate fields."""
+    """A comma if it separates digits more often than a point does, and does not separate fields.
+
+    Marks that may stand between thousands count only where there are no others.
+
+    Examples
+    --------
+    >>> guess_decimal(["day;T;p", "1;21,5;1.001", "2;21,5;1.002"], ";")
+    ','
+    """
     if separator == ",":
         return "."
     fields = [field.strip().strip('"') for line in lines for field in line.split(separator)]
-    commas = sum(DECIMAL_COMMA.fullmatch(field) is not None for field in fields)
-    points = sum(DECIMAL_POINT.fullmatch(field) is not None for field in fields)
-    return "," if commas > points else "."
+    clear = [field for field in fields if not EITHER.fullmatch(field)]
+    for seen in (clear, fields):
+        commas, points = (sum(DECIMALS[mark].fullmatch(field) is not None for field in seen) for mark in ",.")
+        if commas or points:
+            return "," if commas > points else "."
+    return "."
 
 
 def without_empty(frame: pd.DataFrame, dialect: Dialect, path: Path) -> TableFile:
@@ -244,17 +260,6 @@ def written_separator(ending: str, dialect: Dialect) -> str:
     """That of the file that was read, unless the ending promises another."""
     usual = TEXT_FORMATS[ending]
     return usual if "\t" in (usual, dialect.separator) else dialect.separator
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def first_line(error: BaseException) -> str:
