@@ -9,7 +9,7 @@ import pytest
 from sturdygp import RobustGPRegressor, StandardGPRegressor, load
 from sturdygp.exceptions import ModelFileError
 from sturdygp.persistence.record import Record
-from sturdygp.tables.cells import TIME_EXAMPLES, CellFormat, Cells
+from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.digits import in_text, readable
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import (
@@ -25,6 +25,7 @@ from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.prepare import Request, prepare
 from sturdygp.tables.read import Dialect, TableFile, read_table, write_table
+from sturdygp.tables.time_formats import TIME_EXAMPLES
 
 # As the Air Quality data of the UCI repository are written.
 EUROPEAN = """Date;Time;CO(GT);T;remark;;
@@ -238,6 +239,36 @@ def test_dates_that_can_be_read_in_two_ways_ascend():
     np.testing.assert_allclose(cells("18:30", "07:15:00", "").clocks("%H:%M")[[0, 2]], [18.5, np.nan])
 
 
+@pytest.mark.parametrize(
+    "days", ["%d.%m.%y", "%d.%m.%y %H:%M", "%d/%m/%y", "%m/%d/%y", "%d %B %Y", "%d-%b-%y"]
+)
+def test_short_years_and_names_of_months_are_read_if_one_order_fits(days):
+    times = pd.date_range("2026-01-20", periods=60)
+    frame = pd.DataFrame({"d": times.strftime(days), "x": np.arange(60.0) ** 2, "y": np.arange(60.0)})
+    column = prepare(frame, Request(("y",))).plan.inputs[0]
+    assert (column.kind, column.time_format) == ("time", days)
+    np.testing.assert_array_equal(cells(*frame["d"]).times(days), times)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([f"{day:02}.02.26" for day in range(1, 13)], "in two ways, %H.%M.%S and %d.%m.%y"),
+        ([f"{day:02}/02/26" for day in range(1, 13)], "in two ways, %d/%m/%y and"),
+        ([f"20-01-26 {hour}:00" for hour in range(12)], "in two ways, %d-%m-%y %H:%M and %y-%m-%d %H:%M"),
+        ([f"{day}. Januar 2026" for day in range(1, 13)], "'d' cannot be read .for example '1. Januar 2026'"),
+        ([f"Mo 20.01.2026 {hour}h" for hour in range(12)], "'d' cannot be read"),
+        (["20 janvier 2026", "21 janvier 2026", "22 janvier 2026"] * 4, "'d' cannot be read .*--categories"),
+    ],
+)
+def test_times_that_cannot_be_read_are_refused_not_left_out(texts, message):
+    frame = pd.DataFrame({"d": texts, "x": np.arange(12.0) ** 2, "y": np.arange(12.0)})
+    with pytest.raises(TableError, match=message):
+        prepare(frame, Request(("y",)))
+    assert prepare(frame, Request(("y",), categories=("d",))).plan.inputs[0].kind == "category"
+    assert "d (as you asked)" in prepare(frame, Request(("y",), exclude=("d",))).left_out
+
+
 def test_times_are_read_as_their_examples_are_written():
     for example in TIME_EXAMPLES:
         assert cells(example).kind == "time"
@@ -349,7 +380,7 @@ def test_columns_that_cannot_serve_are_left_out():
     frame = pd.DataFrame(
         {
             "t": np.arange(30.0) ** 2,
-            "when": [f"{1 + day // 28:02}/{1 + day % 28:02}/24" for day in range(30)],
+            "label": [f"{day}/B" for day in range(30)],
             "x": [[1, 2]] * 30,
             "v": np.arange(30.0),
             "v.1": np.arange(30.0),
@@ -359,7 +390,7 @@ def test_columns_that_cannot_serve_are_left_out():
     prepared = prepare(frame, Request(targets=("y",), repeated=("v", "v.1")))
     assert [column.name for column in prepared.plan.inputs] == ["t"]
     assert prepared.left_out == (
-        "when (30 different texts, for example '01/01/24')",
+        "label (30 different texts, for example '0/B')",
         "x (its cells hold lists)",
         "v (its name is also that of another column)",
         "v.1 (its name is also that of another column)",

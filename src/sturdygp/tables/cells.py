@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.tables.numerals import Numerals
+from sturdygp.tables.time_formats import CLOCKS, ISO, MOMENTS, TIME_FORMATS
 
 Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
 Times: TypeAlias = NDArray[np.datetime64]
@@ -20,17 +20,6 @@ Texts: TypeAlias = NDArray[np.object_]
 
 # Texts that stand for nothing, in small letters.
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
-ISO = "ISO8601"
-# Texts that pandas takes for the moment at which they are read.
-MOMENTS = ("now", "today")
-DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y-%m-%d", "%d-%b-%Y", "%d %b %Y")
-DOTTED_CLOCK = "%H.%M.%S"
-CLOCKS = ("%H:%M", "%H:%M:%S", DOTTED_CLOCK, "%I:%M %p", "%I:%M:%S %p")
-# Dates that look like times of day with dots.
-SHORT_DAY = "%d.%m.%y"
-TIME_FORMATS = (ISO, *DAYS, *(f"{day} {clock}" for clock, day in product(CLOCKS, DAYS)))
-# One of each sort, for people.
-TIME_EXAMPLES = ("2024-01-31 14:00", "31.01.2024 14:00:00", "01/31/2024 02:00 PM", "31-Jan-2024")
 # A column of numbers or times may hold some remarks; where they are more than this share it is one of texts.
 REMARKS = 0.1
 # Cells by which most formats of times are ruled out.

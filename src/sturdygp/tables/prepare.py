@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import FloatArray
-from sturdygp.tables.cells import DOTTED_CLOCK, SHORT_DAY, TIME_EXAMPLES, CellFormat, Cells
+from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
+from sturdygp.tables.time_formats import TIMES_READ
+from sturdygp.tables.unclear import check_no_times, check_one_reading
 
 # Texts with more different values than this are remarks or names, not categories.
 MOST_CATEGORIES = 20
@@ -23,7 +25,6 @@ FEW_ROWS = 10
 MOST_MISSING = 0.5
 COUNTER_NAMES = frozenset({"id", "index", "idx", "no", "nr", "number", "row", "unnamed: 0", "#"})
 TELL_MISSING = "tell the decimal mark with --decimal, or what stands for a missing value with --missing"
-TIMES_READ = f"times are read if they are written like {', '.join(TIME_EXAMPLES)}"
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,7 @@ def unusable(choice: Choice, name: str) -> str:
         return "the same in every row"
     many = different > MOST_CATEGORIES or too_different(cells, different)
     if kind == "text" and many and name not in choice.request.categories:
+        check_no_times(name, cells)
         return f"{different} different texts, for example {cells.example(cells.unread())!r}"
     return ""
 
@@ -241,7 +243,6 @@ def column_of(choice: Choice, name: str) -> InputColumn:
         check_one_reading(name, cells)
         return TimeInput.starting(name, cells, time_format)
     if kind == "clock" and (clock_format := cells.clock_format()) is not None:
-        check_no_days(name, cells, clock_format)
         return ClockInput(name, clock_format)
     if cells.kind in {"empty", "list"}:
         why = "is empty" if cells.kind == "empty" else "holds lists"
@@ -259,6 +260,8 @@ def categories_of(choice: Choice, name: str) -> CategoryInput:
     cells, asked_for = choice.cells(name), name in choice.request.categories
     categories = tuple(sorted(set(cells.texts()[cells.given])))
     count = len(categories)
+    if not asked_for:
+        check_no_times(name, cells)
     if not asked_for and too_different(cells, count):
         raise TableError(
             f"column {name!r} has {count} different texts (for example {cells.example(cells.unread())!r}), "
@@ -268,27 +271,3 @@ def categories_of(choice: Choice, name: str) -> CategoryInput:
     if count > MOST_ASKED_CATEGORIES:
         raise TableError(f"column {name!r} has {count} different texts, too many to be an input")
     return CategoryInput(name, categories)
-
-
-def check_one_reading(name: str, cells: Cells) -> None:
-    """Refuse dates in which the day may as well be the month."""
-    chosen, *others = cells.time_formats
-    for other in others:
-        differ = cells.given & (cells.times(chosen) != cells.times(other)) & ~np.isnat(cells.times(chosen))
-        if differ.any():
-            raise two_ways(name, chosen, other, cells.example(differ))
-
-
-def check_no_days(name: str, cells: Cells, clock_format: str) -> None:
-    """Refuse times of day that may as well be dates; 18.00.00 is none, since no month has the number 0."""
-    days = ~np.isnat(cells.times(SHORT_DAY))
-    if clock_format == DOTTED_CLOCK and cells.are_remarks(~days):
-        raise two_ways(name, DOTTED_CLOCK, SHORT_DAY, cells.example(days))
-
-
-def two_ways(name: str, first: str, second: str, shown: str) -> TableError:
-    """For times that nobody can read without knowing more."""
-    return TableError(
-        f"the times of column {name!r} can be read in two ways, {first} and {second} "
-        f"(for example {shown!r}); write them like {TIME_EXAMPLES[0]}, or leave the column out with --exclude"
-    )
