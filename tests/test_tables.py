@@ -376,6 +376,44 @@ def test_remarks_among_times_are_told():
     assert np.flatnonzero(np.isnan(prepared.raw[:, 0])).tolist() == [5]
 
 
+def test_inputs_far_from_all_others_are_told():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "x": rng.uniform(0.0, 100.0, 200).round(1).astype(str),
+            "when": pd.date_range("2026-03-01", periods=200, freq="h").astype(str),
+            "skewed": rng.exponential(1.0, 200),
+            "mostly": np.where(np.arange(200) % 10, 0.0, 5.0),
+            "y": np.arange(200.0),
+        }
+    )
+    assert prepare(frame, Request(("y",))).notes == ()
+    frame.loc[[3, 50, 70], "x"] = "9999"
+    frame.loc[[8, 9], "when"] = ["2000-01-01 00:00:00", "2000-01-01 01:00:00"]
+    prepared = prepare(frame, Request(("y",)))
+    assert prepared.notes == (
+        "x: 3 values are 9999, far from all others; if that stands for a missing value, say --missing '9999'",
+        "when: 2 values are like 2000-01-01 00:00:00, far from all others; "
+        "if they are wrong, leave those rows out",
+    )
+    told = prepare(frame.assign(when=""), Request(("y",), missing=("9999", "-9999")))
+    assert told.notes == (
+        "--missing 9999 stands in 3 cells of the table",
+        "--missing -9999 stands in no cell of the table",
+    )
+    stamps = pd.DataFrame({"when": pd.date_range("2026-03-01", periods=50, freq="h"), "y": np.arange(50.0)})
+    stamps.loc[7, "when"] = pd.Timestamp("2000-01-01")
+    (note,) = prepare(stamps, Request(("y",))).notes
+    assert note.endswith("1 value is 2000-01-01 00:00:00, far from all others; if that stands for a missing "
+                         "value, say --missing '2000-01-01 00:00:00'")  # fmt: skip
+    told = prepare(stamps, Request(("y",), missing=("2000-01-01 00:00:00",)))
+    assert told.notes == ("--missing 2000-01-01 00:00:00 stands in 1 cell of the table",)
+    assert np.flatnonzero(np.isnan(told.raw[:, 0])).tolist() == [7]
+    # A tenth of the readings and more are no slip.
+    frame.loc[:30, "x"] = "9999"
+    assert not [note for note in prepare(frame, Request(("y",))).notes if note.startswith("x")]
+
+
 def test_columns_that_cannot_serve_are_left_out():
     frame = pd.DataFrame(
         {

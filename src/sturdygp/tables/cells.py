@@ -63,10 +63,10 @@ class Cells:
 
     def _without_marks(self, missing: tuple[str, ...]) -> Cells:
         """A mark such as -200 may be a number, or be written as -200.0 or -200,0."""
+        if is_time(self.values):
+            return replace(self, given=self.given & ~np.isin(self.texts(), missing)) if missing else self
         marks = [float(mark) for mark in missing if is_numeric(mark)]
-        if not marks or is_time(self.values):
-            return self
-        return replace(self, given=self.given & ~np.isin(self.numbers(), marks))
+        return replace(self, given=self.given & ~np.isin(self.numbers(), marks)) if marks else self
 
     @cached_property
     def numerals(self) -> Numerals:

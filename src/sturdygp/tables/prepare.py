@@ -10,6 +10,7 @@ import pandas as pd
 from sturdygp._typing import FloatArray
 from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.errors import TableError
+from sturdygp.tables.hints import hints
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.time_formats import TIMES_READ
@@ -108,7 +109,8 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
     plan = Plan(request.targets, tuple(choice.inputs), request.cell_format)
     raw, readings = plan.raw_features(frame), plan.readings(frame)
     check_targets(choice, readings)
-    return Prepared(plan, raw, readings, tuple(choice.left_out), plan.notes(frame))
+    notes = (*plan.notes(frame), *hints(frame, plan, raw))
+    return Prepared(plan, raw, readings, tuple(choice.left_out), notes)
 
 
 def check_columns(frame: pd.DataFrame, request: Request) -> None:
