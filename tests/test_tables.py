@@ -24,7 +24,8 @@ from sturdygp.tables.flagging import (
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.prepare import Request, prepare
-from sturdygp.tables.read import Dialect, TableFile, read_table, write_table
+from sturdygp.tables.read import TableFile, read_table, write_table
+from sturdygp.tables.text_file import Dialect, Told, guess_separator
 from sturdygp.tables.time_formats import TIME_EXAMPLES
 
 # As the Air Quality data of the UCI repository are written.
@@ -95,9 +96,62 @@ def test_other_encodings_and_separators(tmp_path):
     assert marked.frame.columns.tolist() == ["a", "b"]
     one = read_table(written(tmp_path, "a\n1\n2\n"))
     assert one.frame["a"].tolist() == ["1", "2"]
-    forced = read_table(written(tmp_path, "a;b\n1;2\n"), separator=",", decimal=",")
+    forced = read_table(written(tmp_path, "a;b\n1;2\n"), Told(",", ","))
     assert forced.frame.columns.tolist() == ["a;b"]
     assert forced.dialect == Dialect(",", ",")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line_end"),
+    [("utf-8", "\n"), ("utf-8-sig", "\r\n"), ("utf-16", "\r\n"), ("cp1252", "\r\n"), ("latin-1", "\r")],
+)
+def test_a_file_is_written_as_it_was_read(encoding, line_end, tmp_path):
+    # The last is a byte without meaning in code page 1252.
+    odd = {"latin-1": "\x81", "cp1252": "€"}.get(encoding, "€")
+    path = tmp_path / "table.csv"
+    text = f"Zeit;Preis {odd}\n1;2,5\n2;3,5\n".replace("\n", line_end)
+    path.write_bytes(text.encode(encoding))
+    table = read_table(path)
+    assert table.frame.columns.tolist() == ["Zeit", f"Preis {odd}"]
+    assert table.dialect == Dialect(";", ",", encoding, line_end)
+    write_table(table.frame, tmp_path / "out.csv", table.dialect)
+    assert (tmp_path / "out.csv").read_bytes() == path.read_bytes()
+
+
+def test_decimals_of_a_file_that_has_none(tmp_path):
+    semicolons = written(tmp_path, "t;y\n1;63\n2;64\n")
+    assert read_table(semicolons).dialect.decimal == ","
+    assert read_table(semicolons, Told(usual_decimal=".")).dialect.decimal == "."
+    tabs = written(tmp_path, "t\ty\n1\t63\n", "table.tsv")
+    assert read_table(tabs).dialect.decimal == "."
+    assert read_table(tabs, Told(usual_decimal=",")).dialect.decimal == ","
+    assert read_table(written(tmp_path, "t;y\n1;6.5\n")).dialect.decimal == "."
+
+
+@pytest.mark.parametrize(
+    ("lines", "separator"),
+    [
+        (["Zeit;Temp, C;Feuchte, %", "28.03.2026;18,07;55,00", "29.03.2026;18;55,1"], ";"),
+        (["Zeit;Temp, C;Feuchte, %", "28.03.2026;18,07;55,00", "29.03.2026;18,1;55,1"], ";"),
+        (['a,"b; c",d', '1,"2; 3; 4",5'], ","),
+        (["a,b,c;d", "1,2", "1,2,3,4"], ","),
+        (["a\tb, c, d", "1\t2"], "\t"),
+        (["a", "", "1"], ","),
+        ([], ","),
+    ],
+)
+def test_what_stands_between_fields(lines, separator):
+    assert guess_separator(lines, ",") == separator
+
+
+def test_texts_of_a_workbook_have_a_decimal_mark_and_no_separator(tmp_path):
+    path = tmp_path / "table.xlsx"
+    pd.DataFrame({"t": [1, 2], "y": ["1,5", "2,5"]}).to_excel(path, index=False)
+    table = read_table(path, Told(decimal=","))
+    format_ = CellFormat(decimal=table.dialect.decimal)
+    assert Cells.of(table.frame["y"], format_).numbers().tolist() == [1.5, 2.5]
+    with pytest.raises(TableError, match=r"table\.xlsx is no text file; --separator is for those alone"):
+        read_table(path, Told(separator=";"))
 
 
 def test_an_index_that_says_something_is_a_column(tmp_path):
@@ -148,7 +202,7 @@ def test_names_that_stand_twice_in_a_header_are_known(tmp_path):
         ("table.csv", "", "is not a table"),
         ("table.csv", "a,b\n", "has no rows below its header"),
         ("table.csv", "a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
-        ("table.csv", "a,b\n1,2\n4,5,6\n", "is not a table"),
+        ("table.csv", "a,b\n1,2\n4,5,6\n", "is not a table.*--separator"),
         ("table.xlsx", "not a workbook", "is not a table in the format of its ending"),
         ("table.parquet", "not parquet", "is not a table in the format of its ending"),
     ],
@@ -590,6 +644,8 @@ def test_faults_are_found_in_several_targets():
     assert np.isfinite(table.loc[10, "y_expected"])
     assert np.isnan(table.loc[10, "y_outlier_probability"])
     assert table.loc[30, ["y_expected", "y_lower", "z_outlier_probability"]].isna().all()
+    # Nobody judged these.
+    assert table["y_flag"].isna().to_numpy().nonzero()[0].tolist() == [10, 30]
     good = table.drop(index=[3, 7, 10, 20, 30, 41, 50, 66])
     assert good["y"].between(good["y_lower"], good["y_upper"]).mean() > 0.85
 

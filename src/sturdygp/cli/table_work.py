@@ -22,6 +22,7 @@ from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, fl
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
 from sturdygp.tables.read import TableFile, check_ending, read_table, write_table
+from sturdygp.tables.text_file import Told
 from sturdygp.tables.words import rows_in_words
 
 THRESHOLD = 0.5
@@ -90,7 +91,8 @@ def predict(model: Path, data: Path, reading: ReadOptions, out: Path | None, out
 
 def read_for(model: TableModel, data: Path, reading: ReadOptions) -> tuple[TableFile, TableModel]:
     """A table, and the model that takes its cells as they are written."""
-    file, plan = read_table(data, reading.separator, reading.decimal), model.plan
+    plan = model.plan
+    file = read_table(data, Told(reading.separator, reading.decimal, plan.cell_format.decimal))
     check_once((*plan.targets, *(column.name for column in plan.inputs)), file.repeated)
     check_results_absent(file.frame, plan.targets)
     return file, replace(model, plan=plan.for_cells(file.dialect.decimal, reading.missing))
@@ -106,7 +108,7 @@ def result_path(data: Path, out: Path | None, word: str, used: Mapping[str, Path
 
 def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, Prepared]:
     """Read a table and decide what is what, saying what was guessed."""
-    file = read_table(data, table.separator, table.decimal)
+    file = read_table(data, Told(table.separator, table.decimal))
     columns = list(file.frame.columns)
     request = Request(
         targets=names_of(table.targets, columns),

@@ -166,5 +166,6 @@ def with_results(
             added[names[name]] = readable(getattr(assessment, name)[:, index], half)
         if proba is not None and not np.isnan(assessment.readings[:, index]).all():
             added[names["outlier_proba"]] = proba[:, index].round(PROBA_DECIMALS)
-            added[names["flag"]] = flagged[:, index]
+            # A reading that nobody judged is neither good nor faulty.
+            added[names["flag"]] = pd.arrays.BooleanArray(flagged[:, index], np.isnan(proba[:, index]))
     return pd.concat([frame, pd.DataFrame(added, index=frame.index)], axis=1)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +14,13 @@ import pandas as pd
 from sturdygp._typing import BoolArray
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import HOW_TO_INSTALL, TableError
+from sturdygp.tables.text_file import NOTHING_TOLD, PLAIN, SEPARATORS, Dialect, Told, dialect_of
 
 TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET_FORMATS = (".parquet", ".pq")
 EXCEL_FORMATS = (".xlsx", ".xlsm")
 FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
-SEPARATORS = (",", ";", "\t", "|")
-# Lines by which the decimal mark is judged.
-SAMPLE_LINES = 200
-# Numbers with a decimal mark, thousands apart or not; and those whose only mark may be either.
-DECIMALS = {
-    ",": re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"),
-    ".": re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)\.\d+"),
-}
-EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
-NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a text file writes a table."""
-
-    separator: str = ","
-    decimal: str = "."
+TELL_SEPARATOR = "tell what stands between fields with --separator"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +32,13 @@ class TableFile:
     """
 
     frame: pd.DataFrame
-    dialect: Dialect = Dialect()
+    dialect: Dialect = PLAIN
     notes: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
 
 
-def read_table(path: Path, separator: str | None = None, decimal: str | None = None) -> TableFile:
-    """Read a table; the ending of the file tells its format.
-
-    Parameters
-    ----------
-    path : Path
-        A file with the ending csv, txt, tsv, tab, parquet, pq, xlsx or xlsm.
-    separator, decimal : str, optional
-        What stands between the fields of a text file, and the decimal mark of its numbers. By default they
-        are guessed.
+def read_table(path: Path, told: Told = NOTHING_TOLD) -> TableFile:
+    """Read a table; the ending of the file tells its format: csv, txt, tsv, tab, parquet, pq, xlsx or xlsm.
 
     Raises
     ------
@@ -72,11 +47,11 @@ def read_table(path: Path, separator: str | None = None, decimal: str | None = N
     """
     ending = check_ending(path)
     if ending in TEXT_FORMATS:
-        return read_text(path, TEXT_FORMATS[ending], separator, decimal)
+        return read_text(path, TEXT_FORMATS[ending], told)
+    if told.separator is not None:
+        raise TableError(f"{path.name} is no text file; --separator is for those alone")
     try:
-        if ending in PARQUET_FORMATS:
-            return read_parquet(path)
-        return read_excel(path)
+        return (read_parquet if ending in PARQUET_FORMATS else read_excel)(path, told.decimal or ".")
     except ImportError as error:
         raise TableError(f"reading {ending} files needs another library: {HOW_TO_INSTALL}") from error
     except (OSError, TableError):
@@ -96,18 +71,22 @@ def with_index(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index()
 
 
-def read_parquet(path: Path) -> TableFile:
-    """Read a file whose names differ, if only in blanks around them."""
+def read_parquet(path: Path, decimal: str) -> TableFile:
+    """Read a file whose names differ, if only in blanks around them; numbers in texts have a decimal mark."""
     frame = with_index(pd.read_parquet(path))
     header = pd.DataFrame([list(frame.columns)])
-    return replace(without_empty(frame, Dialect(), path), repeated=repeated_columns(frame, header))
+    return replace(
+        without_empty(frame, Dialect(decimal=decimal), path), repeated=repeated_columns(frame, header)
+    )
 
 
-def read_excel(path: Path) -> TableFile:
-    """Read the first sheet of a workbook."""
+def read_excel(path: Path, decimal: str) -> TableFile:
+    """Read the first sheet of a workbook; numbers in texts have a decimal mark."""
     with pd.ExcelFile(path) as book:
         frame, header = pd.read_excel(book), pd.read_excel(book, header=None, nrows=1)
-    return replace(without_empty(frame, Dialect(), path), repeated=repeated_columns(frame, header))
+    return replace(
+        without_empty(frame, Dialect(decimal=decimal), path), repeated=repeated_columns(frame, header)
+    )
 
 
 def check_ending(path: Path) -> str:
@@ -120,27 +99,25 @@ def check_ending(path: Path) -> str:
     return ending
 
 
-def read_text(path: Path, usual: str, separator: str | None, decimal: str | None) -> TableFile:
+def read_text(path: Path, usual: str, told: Told) -> TableFile:
     """Read a text file, every cell as a text, so that it can be written back as it was."""
-    encoding = guess_encoding(path)
-    with path.open(encoding=encoding, newline="") as stream:
-        lines = list(islice(stream, SAMPLE_LINES))
-    separator = separator or guess_separator(lines, usual)
-    decimal = decimal or guess_decimal(lines, separator)
+    dialect = dialect_of(path, usual, told)
+    separator = dialect.separator
     how: dict[str, Any] = {
-        "sep": separator, "dtype": str, "na_filter": False, "encoding": encoding, "skipinitialspace": True
+        "sep": separator, "dtype": str, "na_filter": False, "encoding": dialect.encoding,
+        "skipinitialspace": True,
     }  # fmt: skip
     try:
         frame, header = pd.read_csv(path, **how), pd.read_csv(path, header=None, nrows=1, **how)
     except ValueError as error:
-        raise TableError(f"{path} is not a table: {first_line(error)}") from error
+        raise TableError(f"{path} is not a table: {first_line(error)}; {TELL_SEPARATOR}") from error
     if not isinstance(frame.index, pd.RangeIndex):
-        raise TableError(f"{path} has rows with more fields than its header has names")
-    found = without_empty(frame, Dialect(separator, decimal), path)
+        raise TableError(f"{path} has rows with more fields than its header has names; {TELL_SEPARATOR}")
+    found = without_empty(frame, dialect, path)
     notes = []
     if separator != usual:
-        notes.append(f"{NAMES.get(separator, repr(separator))} between fields")
-    if decimal != ".":
+        notes.append(f"{SEPARATORS.get(separator, repr(separator))} between fields")
+    if dialect.decimal != ".":
         notes.append("decimal commas")
     return replace(found, notes=(*notes, *found.notes), repeated=repeated_columns(frame, header))
 
@@ -174,52 +151,6 @@ def plain_names(columns: Iterable[Any]) -> list[str]:
     return names
 
 
-def guess_encoding(path: Path) -> str:
-    """UTF-8 if the file is, else the one that takes any byte."""
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            for _ in stream:
-                pass
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "utf-8-sig"
-
-
-def guess_separator(lines: Iterable[str], usual: str) -> str:
-    """What stands most often in the header; the usual one if nothing does.
-
-    Examples
-    --------
-    >>> guess_separator(["Date;CO(GT);T, RH", "1;2,5;3"], ",")
-    ';'
-    """
-    header = next(iter(lines), "")
-    counts = {mark: header.count(mark) for mark in SEPARATORS}
-    best = max(SEPARATORS, key=counts.__getitem__)
-    return usual if counts[best] == counts[usual] else best
-
-
-def guess_decimal(lines: Iterable[str], separator: str) -> str:
-    """A comma if it separates digits more often than a point does, and does not separate fields.
-
-    Marks that may stand between thousands count only where there are no others.
-
-    Examples
-    --------
-    >>> guess_decimal(["day;T;p", "1;21,5;1.001", "2;21,5;1.002"], ";")
-    ','
-    """
-    if separator == ",":
-        return "."
-    fields = [field.strip().strip('"') for line in lines for field in line.split(separator)]
-    clear = [field for field in fields if not EITHER.fullmatch(field)]
-    for seen in (clear, fields):
-        commas, points = (sum(DECIMALS[mark].fullmatch(field) is not None for field in seen) for mark in ",.")
-        if commas or points:
-            return "," if commas > points else "."
-    return "."
-
-
 def without_empty(frame: pd.DataFrame, dialect: Dialect, path: Path) -> TableFile:
     """The table without columns that have neither name nor content, and without rows that are empty."""
     frame.columns = pd.Index(plain_names(frame.columns))
@@ -247,7 +178,14 @@ def write_table(frame: pd.DataFrame, path: Path, dialect: Dialect) -> None:
         if ending in TEXT_FORMATS:
             separator = written_separator(ending, dialect)
             decimal = "." if separator == "," else dialect.decimal
-            frame.to_csv(path, sep=separator, decimal=decimal, index=False)
+            frame.to_csv(
+                path,
+                sep=separator,
+                decimal=decimal,
+                index=False,
+                encoding=dialect.encoding,
+                lineterminator=dialect.line_end,
+            )
         elif ending in PARQUET_FORMATS:
             frame.to_parquet(path, index=False)
         else:
