@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from sturdygp import load
+from sturdygp.cli.files import replacing
 from sturdygp.cli.main import main
-from sturdygp.cli.progress import waiting
+from sturdygp.cli.progress import Waiting, waiting
 from sturdygp.cli.tables import errors_in_one_line
 
 FAULTS = [5, 17, 30, 44, 58, 71]
@@ -242,6 +244,91 @@ def test_files_are_neither_replaced_nor_looked_for_in_vain(run, data, tmp_path, 
     assert data.read_bytes() == before
 
 
+def test_a_link_to_the_table_is_the_table(run, data, tmp_path):
+    link = tmp_path / "link.csv"
+    os.link(data, link)
+    message = failing(run, "flag", data, "--target", "temperature", "--out", link)
+    assert "link.csv is the table itself" in message
+
+
+def test_a_file_takes_its_place_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "out.csv"
+    with replacing(path) as partial:
+        partial.write_text("first")
+        assert not path.exists()
+    assert path.read_text() == "first"
+    assert list(path.parent.iterdir()) == [path]
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    with replacing(link) as partial:
+        partial.write_text("second")
+    assert link.is_symlink()
+    assert path.read_text() == "second"
+    with replacing(tmp_path / "new") as same:
+        assert same == tmp_path / "new"
+
+
+def test_results_of_an_earlier_run_survive_a_failure(run, data, monkeypatch):
+    out, report = data.with_name("sensor_flagged.csv"), data.with_name("sensor_flagged.html")
+    out.write_text("earlier")
+    report.write_text("earlier")
+
+    def half(frame, path, dialect):
+        path.write_text("half")
+        raise ValueError("no more room")
+
+    monkeypatch.setattr("sturdygp.cli.table_work.write_table", half)
+    result = run("flag", data, "--target", "temperature", "--method", "mixture")
+    assert "no more room" in result.stderr
+    assert (out.read_text(), report.read_text()) == ("earlier", "earlier")
+    assert sorted(each.name for each in data.parent.iterdir()) == [data.name, out.name, report.name]
+
+
+def test_tabs_may_be_written_as_in_programs(run, tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text("t\ty\n" + "".join(f"{t}\t{t % 3}\n" for t in range(9)))
+    arguments = ("fit", path, "--target", "y", "--method", "standard", "--save", tmp_path / "m.sgp")
+    assert run(*arguments, "--separator", "\\t").exit_code == 0
+
+
+def test_the_ending_of_the_data_is_looked_at_first(run, tmp_path):
+    path = tmp_path / "ok.dat"
+    path.touch()
+    for arguments in (("flag", path), ("fit", path, "--save", tmp_path / "m.sgp")):
+        assert "Error: ok.dat does not end in one of" in failing(run, *arguments, "--target", "y")
+
+
+def test_one_row_is_too_few(run, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("t,y\n1,2\n")
+    assert "the table has 1 row, too few to fit" in failing(run, "flag", path, "--target", "y")
+
+
+def test_predict_flags_above_the_threshold(run, data, tmp_path):
+    model, out = tmp_path / "model.sgp", tmp_path / "out.csv"
+    run("fit", data, "--target", "temperature", "--missing", "-200", "--method", "mixture", "--save", model)
+    for threshold in (0.001, 0.5):
+        result = run("predict", model, data, "--threshold", threshold, "--out", out, "--json")
+        assert json.loads(result.stdout)["threshold"] == threshold
+        table = pd.read_csv(out)
+        judged = table.dropna(subset="temperature_flag")
+        above = judged["temperature_outlier_probability"] > threshold
+        assert judged["temperature_flag"].isin([True]).tolist() == above.tolist()
+
+
+def test_most_readings_may_be_told_to_be_good(run, data, tmp_path):
+    noise = pd.DataFrame({"t": range(100), "y": np.random.default_rng(5).standard_normal(100).round(1)})
+    path = tmp_path / "noise.csv"
+    noise.to_csv(path, index=False)
+    result = run("flag", path, "--target", "y", "--few-faults", "--no-report", "--json")
+    assert len(json.loads(result.stdout)["flagged"]["y"]) < 10
+    refused = failing(run, "flag", data, "--target", "temperature", "--few-faults", "--method", "asor")
+    assert "--few-faults is for the method robust alone, and the method is asor" in refused
+    model = tmp_path / "model.sgp"
+    assert run("fit", path, "--target", "y", "--few-faults", "--save", model).exit_code == 0
+    assert load(model).prior.nominal == 5.0
+
+
 def test_a_target_does_not_explain_itself(run, tmp_path):
     path = tmp_path / "twice.csv"
     path.write_text("t,v,v\n1,2,2\n2,3,3\n3,4,4\n")
@@ -261,6 +348,10 @@ def test_commands_that_are_not_understood_exit_with_two(run, data):
         ("flag", data, "--target", "temperature", "--method", "magic"),
         ("flag", data, "--target", "temperature", "--threshold", "1.5"),
         ("flag", data, "--target", "temperature", "--threshold", "nan"),
+        ("flag", data, "--target", "temperature", "--separator", "::"),
+        ("flag", data, "--target", "temperature", "--separator", '"'),
+        ("flag", data, "--target", "temperature", "--report", "r.html", "--no-report"),
+        ("predict", data, data, "--threshold", "0"),
         ("fit", data, "--target", "temperature"),
     ):
         assert run(*arguments).exit_code == 2
@@ -312,7 +403,7 @@ class Terminal:
 def test_waiting_is_shown_on_a_terminal_and_cleared(monkeypatch):
     monkeypatch.setattr("sturdygp.cli.progress.REDRAW_SECONDS", 0.01)
     terminal = Terminal()
-    with waiting("Fitting 9 rows", terminal):
+    with waiting(Waiting("Fitting 9 rows"), terminal):
         while not terminal.written:
             time.sleep(0.001)
     assert "Fitting 9 rows, 0 s" in terminal.written[0]

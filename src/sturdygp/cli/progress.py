@@ -57,32 +57,37 @@ class Progress:
 
 @dataclass
 class Waiting:
-    """What is shown meanwhile."""
+    """What is shown meanwhile: no time that is left, since a fit may climb from several starts."""
 
     message: str
+    targets: int = 1
     started: float = field(default_factory=time.monotonic)
-    left: float | None = None
+    heard: FitProgress | None = None
 
     def tell(self, progress: FitProgress) -> None:
         """A fit is further."""
-        self.left = progress.seconds_left
+        self.heard = progress
 
     def line(self, now: float) -> str:
-        """The time that has passed, and what is left of it if that is known.
+        """The time that has passed, and how far the fit is if that is known.
 
         Examples
         --------
-        >>> Waiting("Fitting 9 rows", started=0.0, left=20.0).line(7.0)
-        'Fitting 9 rows, 7 s, about 20 s left'
+        >>> heard = FitProgress(output=0, iteration=31, bound=-5.0, seconds=6.0, seconds_left=20.0)
+        >>> Waiting("Fitting 9 rows", targets=2, started=0.0, heard=heard).line(7.0)
+        'Fitting 9 rows, 7 s, target 1 of 2, iteration 31'
         """
-        left = "" if self.left is None else f", about {in_words(self.left)} left"
-        return f"{self.message}, {in_words(now - self.started)}{left}"
+        words = [self.message, in_words(now - self.started)]
+        if self.heard is not None:
+            several = [f"target {self.heard.output + 1} of {self.targets}"] if self.targets > 1 else []
+            words += [*several, f"iteration {self.heard.iteration}"]
+        return ", ".join(words)
 
 
 @contextmanager
-def waiting(message: str, stream: TextIO | None = None, *, quiet: bool = False) -> Iterator[Waiting]:
+def waiting(state: Waiting, stream: TextIO | None = None, *, quiet: bool = False) -> Iterator[Waiting]:
     """A line that shows on a terminal that something goes on."""
-    shown, state = stream or sys.stderr, Waiting(message)
+    shown = stream or sys.stderr
     if quiet or not shown.isatty():
         yield state
         return

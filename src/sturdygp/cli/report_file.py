@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from sturdygp.cli.files import check_new
+from sturdygp.cli.files import check_new, replacing
 from sturdygp.cli.say import Saying
 from sturdygp.cli.tables import FlagFiles
 from sturdygp.tables.flagging import FlagResult
@@ -50,6 +50,7 @@ class Report:
             if self.absence:
                 saying.line("Report", self.absence)
             return
-        self.writer(result, data, self.path)
+        with replacing(self.path) as path:
+            self.writer(result, data, path)
         size = self.path.stat().st_size / MEGABYTE
         saying.line("Report", f"{self.path} ({size:.1f} MB), for a browser", report=str(self.path))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from sturdygp._typing import BoolArray
 from sturdygp.cli.say import Saying
+from sturdygp.tables.counting import counted
 from sturdygp.tables.flagging import FittedTable, flags
 from sturdygp.tables.model import Assessment
 from sturdygp.tables.plan import Plan
@@ -18,7 +19,7 @@ from sturdygp.tables.words import rows_in_words, summaries
 
 def say_read(saying: Saying, data: Path, file: TableFile) -> None:
     """What the file is like."""
-    guesses = "; ".join([f"{len(file.frame)} rows", *file.notes])
+    guesses = "; ".join([counted(len(file.frame), "row"), *file.notes])
     saying.line("Read", f"{data}: {guesses}", data=str(data), file_notes=list(file.notes))
 
 
@@ -47,9 +48,8 @@ def say_flags(saying: Saying, plan: Plan, assessment: Assessment, threshold: flo
     judged = ~np.isnan(assessment.outlier_proba)
     for index, target in enumerate(plan.targets):
         count, total = int(flagged[:, index].sum()), int(judged[:, index].sum())
-        saying.line(
-            "Flagged", f"{target}: {count} of {total} readings, outlier probability above {threshold:g}"
-        )
+        of_all = counted(total, "reading")
+        saying.line("Flagged", f"{target}: {count} of {of_all}, outlier probability above {threshold:g}")
     saying.add(
         flagged={
             target: flagged_rows(assessment, flagged, index) for index, target in enumerate(plan.targets)

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sturdygp.cli.files import check_new
+from sturdygp.cli.files import check_new, replacing
 from sturdygp.cli.progress import Waiting, waiting
 from sturdygp.cli.report_file import Report
 from sturdygp.cli.say import Saying
 from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
 from sturdygp.cli.tables import FlagFiles, OutputOptions, ReadOptions, TableOptions
+from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
 from sturdygp.tables.model import TableModel
@@ -24,8 +25,6 @@ from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
 from sturdygp.tables.read import TableFile, check_ending, read_table, write_table
 from sturdygp.tables.text_file import Told
 from sturdygp.tables.words import rows_in_words
-
-THRESHOLD = 0.5
 
 
 def flag(
@@ -37,12 +36,14 @@ def flag(
     saying = Saying(
         output.as_json, output.quiet, {"command": "flag", "method": method, "threshold": threshold}
     )
+    recipe = recipe_of(table, method)
     file, prepared = opened(data, table, saying)
-    with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output) as shown:
-        result = flag_table(file, prepared, recipe_of(table, method, shown), threshold)
+    with noticed(saying), pause(fitting(prepared), output) as shown:
+        result = flag_table(file, prepared, replace(recipe, callback=shown.tell), threshold)
     say_fit(saying, result.fit)
     say_flags(saying, prepared.plan, result.assessment, threshold)
-    write_table(result.table, out, file.dialect)
+    with replacing(out) as path:
+        write_table(result.table, path, file.dialect)
     say_written(saying, out, result.table, file.frame)
     report.write(result, data, saying)
     saying.finish()
@@ -50,25 +51,29 @@ def flag(
 
 def fit(data: Path, table: TableOptions, method: str, save: Path, output: OutputOptions) -> None:
     """Fit and save a model."""
+    check_ending(data)
     check_new(save, "--save", {"the table itself": data})
+    recipe = recipe_of(table, method)
     saying = Saying(output.as_json, output.quiet, {"command": "fit", "method": method})
-    file, prepared = opened(data, table, saying)
-    with noticed(saying), pause(f"Fitting {len(file.frame)} rows", output) as shown:
-        fitted = fit_table(prepared, recipe_of(table, method, shown))
+    _, prepared = opened(data, table, saying)
+    with noticed(saying), pause(fitting(prepared), output) as shown:
+        fitted = fit_table(prepared, replace(recipe, callback=shown.tell))
     say_fit(saying, fitted)
-    save.parent.mkdir(parents=True, exist_ok=True)
-    fitted.model.save(save)
+    with replacing(save) as path:
+        fitted.model.save(path)
     saying.line("Saved", f"{save} ({save.stat().st_size / 1000:.0f} kB)", saved=str(save))
     saying.finish()
 
 
-def predict(model: Path, data: Path, reading: ReadOptions, out: Path | None, output: OutputOptions) -> None:
+def predict(
+    model: Path, data: Path, reading: ReadOptions, threshold: float, out: Path | None, output: OutputOptions
+) -> None:
     """Predict with a saved model."""
     out = result_path(data, out, "predicted", {"the model": model})
-    saying = Saying(output.as_json, output.quiet, {"command": "predict"})
+    saying = Saying(output.as_json, output.quiet, {"command": "predict", "threshold": threshold})
     file, loaded = read_for(TableModel.load(model), data, reading)
     notes = loaded.plan.notes(file.frame)
-    with pause("Predicting", output):
+    with pause(Waiting("Predicting"), output):
         assessment = loaded.assess(file.frame)
     unusable = int(np.isnan(assessment.expected).all(axis=1).sum())
     if unusable == len(file.frame):
@@ -82,9 +87,10 @@ def predict(model: Path, data: Path, reading: ReadOptions, out: Path | None, out
     saying.line(
         "Rows", rows_in_words({"read": len(file.frame), "input_missing": unusable}), rows=len(file.frame)
     )
-    say_flags(saying, loaded.plan, assessment, THRESHOLD)
-    results = with_results(file.frame, loaded.plan.targets, assessment, THRESHOLD)
-    write_table(results, out, file.dialect)
+    say_flags(saying, loaded.plan, assessment, threshold)
+    results = with_results(file.frame, loaded.plan.targets, assessment, threshold)
+    with replacing(out) as path:
+        write_table(results, path, file.dialect)
     say_written(saying, out, results, file.frame)
     saying.finish()
 
@@ -100,6 +106,7 @@ def read_for(model: TableModel, data: Path, reading: ReadOptions) -> tuple[Table
 
 def result_path(data: Path, out: Path | None, word: str, used: Mapping[str, Path]) -> Path:
     """Where to write: a file whose format can be written, and none that is used."""
+    check_ending(data)
     path = out or data.with_name(f"{data.stem}_{word}{data.suffix}")
     check_ending(path)
     check_new(path, "--out", {"the table itself": data, **used})
@@ -129,9 +136,15 @@ def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, 
     return file, prepared
 
 
-def recipe_of(table: TableOptions, method: str, shown: Waiting) -> Recipe:
-    """What to fit, and who hears of it."""
-    return Recipe(method, table.inducing, table.sample, table.seed, shown.tell)
+def recipe_of(table: TableOptions, method: str) -> Recipe:
+    """What to fit."""
+    return Recipe(method, table.inducing, table.sample, table.seed, few_faults=table.few_faults)
+
+
+def fitting(prepared: Prepared) -> Waiting:
+    """What is shown while a model is fitted."""
+    rows, targets = prepared.readings.shape
+    return Waiting(f"Fitting {counted(rows, 'row')}", targets)
 
 
 def names_of(values: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
@@ -158,6 +171,6 @@ def noticed(saying: Saying) -> Iterator[None]:
     saying.items("Warning", tuple(messages), "warnings")
 
 
-def pause(message: str, output: OutputOptions) -> AbstractContextManager[Waiting]:
+def pause(shown: Waiting, output: OutputOptions) -> AbstractContextManager[Waiting]:
     """Shows on a terminal that something goes on."""
-    return waiting(message, quiet=output.quiet or output.as_json)
+    return waiting(shown, quiet=output.quiet or output.as_json)

@@ -20,6 +20,8 @@ INSTALL = "tables need pandas, which is not installed: pip install 'sturdygp[tab
 FLAGGING_METHODS = ("robust", "asor", "mixture")
 ALL_METHODS = (*FLAGGING_METHODS, "student-t", "rcgp", "standard")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+# What cannot stand between fields.
+FORBIDDEN_MARKS = '"\r\n'
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -44,6 +46,7 @@ class TableOptions(ReadOptions):
     inducing: int | None
     sample: int | None
     seed: int
+    few_faults: bool
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,33 @@ class FlagFiles:
     report: Path | None
     no_report: bool
 
+    def __post_init__(self) -> None:
+        if self.report is not None and self.no_report:
+            raise click.UsageError("--report and --no-report exclude each other; give one of them.")
+
+
+def not_nan(_: click.Context, option: click.Parameter, value: float) -> float:
+    """A number; comparisons alone would let through what is none."""
+    if isnan(value):
+        raise click.BadParameter("nan is not a number.", param=option)
+    return value
+
+
+def one_mark(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """One character; a tab may be written as in programs."""
+    mark = "\t" if value == "\\t" else value
+    if mark is not None and (len(mark) != 1 or mark in FORBIDDEN_MARKS):
+        raise click.BadParameter(f"{mark!r} is not one character such as ; or \\t.", param=option)
+    return mark
+
 
 READ_OPTIONS = (
     click.option("--missing", multiple=True, help="What stands for a missing value, such as -200."),
-    click.option("--separator", help="What stands between fields of a text file; guessed if not given."),
+    click.option(
+        "--separator",
+        callback=one_mark,
+        help="What stands between fields of a text file, one character; guessed if not given.",
+    ),
     click.option("--decimal", type=click.Choice([".", ","]), help="Decimal mark; guessed if not given."),
 )
 TABLE_OPTIONS = (
@@ -91,6 +117,19 @@ TABLE_OPTIONS = (
     click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For what is drawn."
     ),
+    click.option(
+        "--few-faults",
+        is_flag=True,
+        help="Most readings are good: be slow to call the majority faulty. For the method robust.",
+    ),
+)
+THRESHOLD_OPTION = click.option(
+    "--threshold",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    default=0.5,
+    show_default=True,
+    callback=not_nan,
+    help="Outlier probability above which a reading is flagged.",
 )
 OUTPUT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text."),
@@ -139,13 +178,6 @@ def said_by(error: Exception) -> str:
     return str(error)
 
 
-def not_nan(_: click.Context, option: click.Parameter, value: float) -> float:
-    """A number; comparisons alone would let through what is none."""
-    if isnan(value):
-        raise click.BadParameter("nan is not a number.", param=option)
-    return value
-
-
 def work() -> Any:
     """The module that does the work; it needs pandas, which other commands do without."""
     try:
@@ -158,14 +190,7 @@ def work() -> Any:
 @click.argument("data", type=FILE)
 @grouped("table", TableOptions, TABLE_OPTIONS)
 @click.option("--method", type=click.Choice(FLAGGING_METHODS), default="robust", show_default=True)
-@click.option(
-    "--threshold",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    default=0.5,
-    show_default=True,
-    callback=not_nan,
-    help="Outlier probability above which a reading is flagged.",
-)
+@THRESHOLD_OPTION
 @grouped("files", FlagFiles, FLAG_FILES)
 @grouped("output", OutputOptions, OUTPUT_OPTIONS)
 def flag(
@@ -197,13 +222,16 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @grouped("reading", ReadOptions, READ_OPTIONS)
+@THRESHOLD_OPTION
 @click.option("--out", type=NEW_FILE, help="File to write; DATA with _predicted in its name if not given.")
 @grouped("output", OutputOptions, OUTPUT_OPTIONS)
-def predict(model: Path, data: Path, reading: ReadOptions, out: Path | None, output: OutputOptions) -> None:
+def predict(
+    model: Path, data: Path, reading: ReadOptions, threshold: float, out: Path | None, output: OutputOptions
+) -> None:
     """Predict readings for the table DATA with a MODEL that sturdygp fit saved.
 
     DATA is written back with the expected value and the bounds within which 95 % of good readings lie. Where
     DATA has readings, the model also tells how probably each is an outlier.
     """
     with errors_in_one_line(debug=output.debug):
-        work().predict(model, data, reading, out, output)
+        work().predict(model, data, reading, threshold, out, output)

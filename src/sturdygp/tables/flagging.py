@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,11 @@ from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.methods.adaptive import ContaminationPrior
 from sturdygp.tables.digits import readable
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.model import Assessment, TableModel
-from sturdygp.tables.prepare import Prepared
+from sturdygp.tables.prepare import FEWEST_ROWS, Prepared
 from sturdygp.tables.read import TableFile
 
 FLAGGING: Mapping[str, type[BaseGPRegressor]] = {
@@ -34,7 +36,8 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "rcgp": RCGPRegressor,
     "standard": StandardGPRegressor,
 }
-FEWEST_ROWS = 2
+# Hardly any data persuade this prior that most readings are faulty.
+MOSTLY_GOOD = ContaminationPrior(nominal=5.0)
 PROBA_DECIMALS = 6
 
 
@@ -42,7 +45,7 @@ PROBA_DECIMALS = 6
 class Recipe:
     """Which model to fit, to how many rows, through how many inducing inputs; None leaves it open.
 
-    The callback hears of every iteration.
+    The callback hears of every iteration. ``few_faults`` tells the method robust that most readings are good.
     """
 
     method: str = "robust"
@@ -50,11 +53,20 @@ class Recipe:
     sample: int | None = None
     seed: int = 0
     callback: FitCallback | None = None
+    few_faults: bool = False
+
+    def __post_init__(self) -> None:
+        if self.few_faults and self.method != "robust":
+            raise TableError(
+                f"--few-faults is for the method robust alone, and the method is {self.method}; "
+                "leave one of them out"
+            )
 
     def estimator(self) -> BaseGPRegressor:
         """The model: exact for few rows, with inducing inputs for many."""
         cls, inducing = METHODS[self.method], self.inducing or "auto"
-        return cls(inducing=inducing, random_state=self.seed, callback=self.callback)
+        believed: dict[str, Any] = {"prior": MOSTLY_GOOD} if self.few_faults else {}
+        return cls(inducing=inducing, random_state=self.seed, callback=self.callback, **believed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +100,8 @@ def choose_rows(usable: BoolArray, sample: int | None, seed: int) -> BoolArray:
     count = int(usable.sum())
     if count < FEWEST_ROWS:
         raise TableError(
-            f"only {count} of {len(usable)} rows have a target and all inputs; choose inputs that are "
-            "missing less often with --inputs, or leave some out with --exclude"
+            f"only {count} of {len(usable)} rows {'has' if count == 1 else 'have'} a target and all inputs; "
+            "choose inputs that are missing less often with --inputs, or leave some out with --exclude"
         )
     wanted = count if sample is None else min(sample, count)
     if wanted == count:

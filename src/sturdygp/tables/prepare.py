@@ -9,6 +9,7 @@ import pandas as pd
 
 from sturdygp._typing import FloatArray
 from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.hints import hints
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
@@ -24,6 +25,7 @@ MOST_DIFFERENT = 0.5
 FEW_ROWS = 10
 # An input that is missing more often than this costs more rows than it is worth.
 MOST_MISSING = 0.5
+FEWEST_ROWS = 2
 COUNTER_NAMES = frozenset({"id", "index", "idx", "no", "nr", "number", "row", "unnamed: 0", "#"})
 TELL_MISSING = "tell the decimal mark with --decimal, or what stands for a missing value with --missing"
 
@@ -96,6 +98,8 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
     ['day (days since 2024-01-01)', 'site (2 categories: A, B)']
     """
     check_columns(frame, request)
+    if len(frame) < FEWEST_ROWS:
+        raise TableError(f"the table has {counted(len(frame), 'row')}, too few to fit a model to")
     choice = Choice(frame, request)
     if request.inputs is not None:
         asked(choice)
