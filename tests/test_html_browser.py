@@ -4,10 +4,13 @@ import os
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from test_html_report import HOSTILE, flagged, hostile_frame
 
 from sturdygp.report.html.page import write_report
+from sturdygp.tables.flagging import Recipe
 
 CHROMIUM = Path("/usr/bin/chromium")
 # No sandbox: continuous integration runs as root. The rest keeps the browser itself from the network.
@@ -68,7 +71,7 @@ def opened(browser, report):
     """Opens the report; whatever the browser complains about or asks for is kept."""
     contexts = []
 
-    def opening(width=1280, **options):
+    def opening(width=1280, report=report, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -83,6 +86,61 @@ def opened(browser, report):
     yield opening
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """A report of large numbers, many inputs with long names, and times that tell their zones."""
+    rng, n = np.random.default_rng(1), 40
+    frame = pd.DataFrame({"epoch": 1774659600 + 5 * np.arange(n)})
+    frame["time"] = pd.date_range("2026-03-28", periods=n, freq="h").strftime("%Y-%m-%dT%H:%M+01:00")
+    for name in (
+        "Außentemperatur_in_Grad_Celsius",
+        "pressure_of_the_second_vessel",
+        "humidity",
+        "a",
+        "b",
+        "c",
+    ):
+        frame[name] = rng.uniform(0.0, 1.0, n)
+    frame["y"] = 1e7 + 0.1 * np.sin(np.arange(n) / 5.0) + 0.01 * rng.standard_normal(n)
+    frame.loc[[5, 21], "y"] += 0.6
+    path = tmp_path_factory.mktemp("report") / "wide.html"
+    write_report(flagged(frame, Recipe("mixture")), Path("data.csv"), path)
+    return path
+
+
+def test_large_numbers_are_told_apart(opened, wide):
+    page = opened(report=wide)
+    labels = page.locator("#fit-0 .ytick").all_text_contents()
+    assert len(set(labels)) == len(labels) >= 3
+    assert all(float(label) == pytest.approx(1e7, abs=10.0) for label in labels)
+    assert all(float(label) > 1774659000 for label in page.locator("#fit-0 .xtick").all_text_contents())
+    page.locator("#fit-0 .scatterlayer .trace").last.locator("path.point").first.hover(force=True)
+    assert "reading 1000000" in page.locator("#fit-0 .hovertext").text_content()
+
+
+def test_the_axis_tells_the_zone(opened, wide):
+    page = opened(report=wide)
+    chooser(page).select_option("time (UTC)")
+    assert page.locator("#fit-0 .xtitle").text_content() == "time (UTC)"
+
+
+def test_no_column_is_lost_on_paper_and_results_are_in_view(opened, wide):
+    page = opened(1000, report=wide)
+    results = page.get_by_role("columnheader", name="probability")
+    assert results.bounding_box()["x"] + results.bounding_box()["width"] <= 1000
+    # A4 without its margins.
+    page.set_viewport_size({"width": 680, "height": 900})
+    page.emulate_media(media="print")
+    table = page.locator("table").first.bounding_box()
+    assert table["x"] + table["width"] <= 680
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_dragging_is_told_where_it_works(opened, touch):
+    page = opened(390, has_touch=touch, is_mobile=touch)
+    assert page.get_by_text("Drag to zoom").is_visible() is not touch
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from sturdygp.tables.flagging import (
     result_names,
     with_results,
 )
+from sturdygp.tables.inputs import decode_input
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.prepare import Request, prepare
@@ -342,6 +343,26 @@ def test_numbers_words_and_far_times_are_none_of_a_reading():
     assert np.isnat(cells(2024, 2025).times("ISO8601")).all()
     read = cells("2024.01.31", "20240131T1400", "2024-01", "2262-04-11").times("ISO8601")
     assert not np.isnat(read).any()
+
+
+def test_times_that_tell_their_zones_are_in_utc():
+    stamps = pd.date_range("2026-03-28", periods=20, freq="h", tz="Europe/Berlin")
+    for times, zoned in (
+        (stamps, True),
+        (stamps.strftime("%Y-%m-%dT%H:%M:%S%z"), True),
+        (stamps.strftime("%Y-%m-%d %H:%M:%S+01:00"), True),
+        (stamps.tz_convert("UTC").strftime("%Y-%m-%dT%H:%M:%S.5Z"), True),
+        (stamps.tz_localize(None), False),
+        (stamps.strftime("%Y-%m-%d"), False),
+        (stamps.strftime("%d-%m-%Y %H:%M"), False),
+    ):
+        frame = pd.DataFrame({"when": times, "y": np.arange(20.0)})
+        frame.loc[19, "when"] = frame.loc[0, "when"]
+        (column,) = prepare(frame.iloc[::-1], Request(("y",), inputs=("when",))).plan.inputs
+        assert (column.title, " UTC)" in column.describe()) == ("when (UTC)" if zoned else "when", zoned)
+        # What models without zones are saved as is what it ever was.
+        assert ("zoned" in column.plain()) is zoned
+        assert decode_input(Record("input", column.plain(), [])) == column
 
 
 def test_texts_of_numbers_are_those_of_a_text_file():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.tables.numerals import Numerals
-from sturdygp.tables.time_formats import CLOCKS, ISO, MOMENTS, TIME_FORMATS
+from sturdygp.tables.time_formats import CLOCKS, ISO, MOMENTS, TIME_FORMATS, ZONE
 
 Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
 Times: TypeAlias = NDArray[np.datetime64]
@@ -101,6 +101,12 @@ class Cells:
         held = stamps.where(stamps.between(pd.Timestamp.min, pd.Timestamp.max))
         times: Times = held.to_numpy().astype("datetime64[ns]")
         return times
+
+    def have_zones(self) -> bool:
+        """Whether times tell their zones."""
+        if is_time(self.values):
+            return isinstance(self.values.dtype, pd.DatetimeTZDtype)
+        return bool(self.values[self.given].str.contains(ZONE).any())
 
     def clocks(self, clock_format: str) -> FloatArray:
         """Hours since midnight, NaN where there are none."""

@@ -47,6 +47,11 @@ class InputColumn(ABC):
         """A name for each feature."""
         return (self.name,)
 
+    @property
+    def title(self) -> str:
+        """What an axis is called."""
+        return self.name
+
     def shown(self, features: FloatArray) -> Sequence[float | str]:
         """What a picture has on its axis, from features of shape (rows, features) in their own units."""
         return [float(value) for value in features[:, 0]]
@@ -73,7 +78,7 @@ class NumberInput(InputColumn):
 
 @dataclass(frozen=True)
 class TimeInput(InputColumn):
-    """Timestamps as the time since an origin."""
+    """Timestamps as the time since an origin; ``zoned`` if they told their zones, which makes them UTC."""
 
     kind: ClassVar[str] = "time"
     axis: ClassVar[Axis] = "date"
@@ -81,6 +86,7 @@ class TimeInput(InputColumn):
     time_format: str
     origin: str
     unit: str
+    zoned: bool = False
 
     @classmethod
     def starting(cls, name: str, cells: Cells, time_format: str) -> TimeInput:
@@ -90,7 +96,7 @@ class TimeInput(InputColumn):
         span = float((last - first) / np.timedelta64(1, "s"))
         fitting = [unit for unit, seconds in UNITS.items() if span >= ENOUGH_UNITS * seconds]
         unit = fitting[0] if fitting else "seconds"
-        return cls(name, time_format, str(np.datetime_as_string(first, unit="s")), unit)
+        return cls(name, time_format, str(np.datetime_as_string(first, unit="s")), unit, cells.have_zones())
 
     def read(self, cells: Cells) -> FloatArray:
         """One feature."""
@@ -104,7 +110,18 @@ class TimeInput(InputColumn):
 
     def describe(self) -> str:
         """What its numbers mean."""
-        return f"{self.name} ({self.unit} since {self.origin.replace('T00:00:00', '').replace('T', ' ')})"
+        origin = self.origin.replace("T00:00:00", "").replace("T", " ")
+        return f"{self.name} ({self.unit} since {origin}{' UTC' * self.zoned})"
+
+    @property
+    def title(self) -> str:
+        """Its name, and the zone in which a picture has it."""
+        return f"{self.name}{' (UTC)' * self.zoned}"
+
+    def plain(self) -> Json:
+        """As JSON; times without zones as ever."""
+        fields = super().plain()
+        return fields if self.zoned else {key: value for key, value in fields.items() if key != "zoned"}
 
 
 @dataclass(frozen=True)
@@ -122,6 +139,11 @@ class ClockInput(InputColumn):
     def describe(self) -> str:
         """What its numbers mean."""
         return f"{self.name} (hour of the day)"
+
+    @property
+    def title(self) -> str:
+        """With its unit."""
+        return self.describe()
 
 
 @dataclass(frozen=True)
@@ -198,7 +220,8 @@ def decode_time(record: Record) -> TimeInput:
     if unit not in UNITS:
         raise record.fail("unit", "one of " + ", ".join(UNITS))
     np.datetime64(origin)
-    return TimeInput(record.text("name"), record.text("time_format"), origin, unit)
+    zoned = record.given("zoned") and record.flag("zoned")
+    return TimeInput(record.text("name"), record.text("time_format"), origin, unit, zoned)
 
 
 DECODERS: dict[str, Callable[[Record], InputColumn]] = {

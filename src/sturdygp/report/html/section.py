@@ -105,8 +105,7 @@ def views_of(result: FlagResult, index: int, readings: Readings) -> list[View]:
     """One for each input, and one for the order of the rows."""
     curve, views = curve_of(result, index, readings), []
     for column, features in result.prepared.plan.by_column(readings.raw):
-        name = column.describe() if column.kind == "clock" else column.name
-        views.append(view_over(name, column.axis, column.shown(features), readings, curve))
+        views.append(view_over(column.title, column.axis, column.shown(features), readings, curve))
     order = [float(row) for row in readings.row + 1]
     return [*views, view_over(ROW, "linear", order, readings)]
 
