@@ -155,7 +155,8 @@ def test_predict_is_told_how_a_table_is_written(run, tmp_path):
     assert not (tmp_path / "new_predicted.csv").exists()
     result = run("predict", model, new, "--decimal", ",", "--missing", "gone")
     assert result.exit_code == 0, result.output
-    assert "Note      x: 1 cell is not numbers (for example 'odd')" in result.output
+    assert "Note      x: 1 cell is not a number (for example 'odd')" in result.output
+    assert "--missing gone stands in 1 cell of the table" in result.output
     assert pd.read_csv(tmp_path / "new_predicted.csv")["y_expected"].notna().tolist() == [True, False, False]
     bars = tmp_path / "bars.csv"
     bars.write_text("t/x\n3.5/1\n")

@@ -126,7 +126,26 @@ def test_decimals_of_a_file_that_has_none(tmp_path):
     tabs = written(tmp_path, "t\ty\n1\t63\n", "table.tsv")
     assert read_table(tabs).dialect.decimal == "."
     assert read_table(tabs, Told(usual_decimal=",")).dialect.decimal == ","
-    assert read_table(written(tmp_path, "t;y\n1;6.5\n")).dialect.decimal == "."
+    points = read_table(written(tmp_path, "t;y\n1;6.5\n"))
+    assert points.dialect.decimal == "."
+    assert points.notes == ("semicolons between fields", "decimal points")
+
+
+@pytest.mark.parametrize(
+    ("readings", "decimal"),
+    [
+        # All have three decimals, or some have no mark at all.
+        (["18.071", "19.203"], "."),
+        (["18,071", "19,203"], ","),
+        (["990", "1.001"], ","),
+        (["990", "1,001"], "."),
+        (["0.998", "1.001"], "."),
+        (["1.001", "1.003,5"], ","),
+    ],
+)
+def test_marks_that_may_stand_between_thousands(readings, decimal, tmp_path):
+    path = written(tmp_path, "t;y\n" + "".join(f"x;{reading}\n" for reading in readings))
+    assert read_table(path).dialect.decimal == decimal
 
 
 @pytest.mark.parametrize(
@@ -437,8 +456,8 @@ def test_remarks_among_numbers_are_told():
     )
     prepared = prepare(frame, Request(targets=("y",)))
     assert prepared.notes == (
-        "y: 1 cell is not numbers (for example 'err') and counts as missing",
-        "x: 1 cell is not numbers (for example 'fault') and counts as missing",
+        "y: 1 cell is not a number (for example 'err') and counts as missing",
+        "x: 1 cell is not a number (for example 'fault') and counts as missing",
     )
     assert np.isnan(prepared.readings[19, 0])
 
@@ -447,7 +466,7 @@ def test_remarks_among_times_are_told():
     frame = frame_of()
     frame.loc[5, "when"] = "unknown"
     prepared = prepare(frame, Request(targets=("y",), inputs=("when",)))
-    assert prepared.notes == ("when: 1 cell is not times (for example 'unknown') and counts as missing",)
+    assert prepared.notes == ("when: 1 cell is not a time (for example 'unknown') and counts as missing",)
     assert np.flatnonzero(np.isnan(prepared.raw[:, 0])).tolist() == [5]
 
 

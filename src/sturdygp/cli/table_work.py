@@ -17,9 +17,11 @@ from sturdygp.cli.report_file import Report
 from sturdygp.cli.say import Saying
 from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
 from sturdygp.cli.tables import FlagFiles, OutputOptions, ReadOptions, TableOptions
+from sturdygp.tables.cells import CellFormat
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
+from sturdygp.tables.hints import marks_found
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
 from sturdygp.tables.read import TableFile, check_ending, read_table, write_table
@@ -72,7 +74,8 @@ def predict(
     out = result_path(data, out, "predicted", {"the model": model})
     saying = Saying(output.as_json, output.quiet, {"command": "predict", "threshold": threshold})
     file, loaded = read_for(TableModel.load(model), data, reading)
-    notes = loaded.plan.notes(file.frame)
+    marks = CellFormat(reading.missing, file.dialect.decimal)
+    notes = (*loaded.plan.notes(file.frame), *marks_found(file.frame, marks))
     with pause(Waiting("Predicting"), output):
         assessment = loaded.assess(file.frame)
     unusable = int(np.isnan(assessment.expected).all(axis=1).sum())

@@ -30,8 +30,8 @@ class InputColumn(ABC):
 
     kind: ClassVar[str]
     axis: ClassVar[Axis] = "linear"
-    # What a cell has to be.
-    holds: ClassVar[str] = "numbers"
+    # What a cell has to be, and what several have to be.
+    holds: ClassVar[tuple[str, str]] = ("a number", "numbers")
     name: str
 
     @abstractmethod
@@ -82,7 +82,7 @@ class TimeInput(InputColumn):
 
     kind: ClassVar[str] = "time"
     axis: ClassVar[Axis] = "date"
-    holds: ClassVar[str] = "times"
+    holds: ClassVar[tuple[str, str]] = ("a time", "times")
     time_format: str
     origin: str
     unit: str
@@ -129,7 +129,7 @@ class ClockInput(InputColumn):
     """Times of day as hours since midnight."""
 
     kind: ClassVar[str] = "clock"
-    holds: ClassVar[str] = "times of day"
+    holds: ClassVar[tuple[str, str]] = ("a time of day", "times of day")
     clock_format: str
 
     def read(self, cells: Cells) -> FloatArray:
@@ -152,7 +152,7 @@ class CategoryInput(InputColumn):
 
     kind: ClassVar[str] = "category"
     axis: ClassVar[Axis] = "category"
-    holds: ClassVar[str] = "categories"
+    holds: ClassVar[tuple[str, str]] = ("a category", "categories")
     categories: tuple[str, ...]
 
     def read(self, cells: Cells) -> FloatArray:

@@ -84,9 +84,9 @@ class Plan:
         odd = cells.given & np.any(np.isnan(column.read(cells)), axis=1)
         remarks = thousands(column, cells)
         if odd.any():
-            number = int(odd.sum())
+            number, (one, several) = int(odd.sum()), column.holds
             remarks.append(
-                f"{column.name}: {counted(number, 'cell is', 'cells are')} not {column.holds} "
+                f"{column.name}: {counted(number, f'cell is not {one}', f'cells are not {several}')} "
                 f"(for example {cells.example(odd)!r}) and count{'s' * (number == 1)} as missing"
             )
         return remarks

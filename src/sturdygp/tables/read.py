@@ -117,8 +117,8 @@ def read_text(path: Path, usual: str, told: Told) -> TableFile:
     notes = []
     if separator != usual:
         notes.append(f"{SEPARATORS.get(separator, repr(separator))} between fields")
-    if dialect.decimal != ".":
-        notes.append("decimal commas")
+    if dialect.decimal == "," or separator == ";":
+        notes.append(f"decimal {'commas' if dialect.decimal == ',' else 'points'}")
     return replace(found, notes=(*notes, *found.notes), repeated=repeated_columns(frame, header))
 
 

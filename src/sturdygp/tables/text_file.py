@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
 # Marks between fields; those that hardly stand in names and cells first.
@@ -21,6 +22,7 @@ DECIMALS = {
     ".": re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)\.\d+"),
 }
 EITHER = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+WHOLE = re.compile(r"[+-]?\d{1,3}")
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"
 }  # fmt: skip
@@ -110,7 +112,8 @@ def guess_separator(lines: Iterable[str], usual: str) -> str:
 def guess_decimal(lines: Iterable[str], separator: str, usual: str) -> str:
     """A comma if it separates digits more often than a point does, and does not separate fields.
 
-    Marks that may stand between thousands count only where there are no others.
+    Marks that may stand between thousands count only where there are no others. They do stand there if others
+    of their column are whole numbers.
 
     Examples
     --------
@@ -119,10 +122,23 @@ def guess_decimal(lines: Iterable[str], separator: str, usual: str) -> str:
     """
     if separator == ",":
         return "."
-    fields = [field.strip().strip('"') for line in lines for field in line.split(separator)]
+    rows = [[field.strip().strip('"') for field in line.split(separator)] for line in lines]
+    fields = [field for row in rows for field in row]
     clear = [field for field in fields if not EITHER.fullmatch(field)]
-    for seen in (clear, fields):
-        commas, points = (sum(DECIMALS[mark].fullmatch(field) is not None for field in seen) for mark in ",.")
-        if commas or points:
-            return "," if commas > points else "."
-    return usual
+    columns = zip_longest(*rows, fillvalue="")
+    return commoner_decimal(clear) or beside_whole(columns) or commoner_decimal(fields) or usual
+
+
+def commoner_decimal(fields: Iterable[str]) -> str | None:
+    """The decimal mark of most numbers, if any has one."""
+    counts = Counter(mark for field in fields for mark in DECIMALS if DECIMALS[mark].fullmatch(field))
+    return ("," if counts[","] > counts["."] else ".") if counts else None
+
+
+def beside_whole(columns: Iterable[Sequence[str]]) -> str | None:
+    """The decimal mark, if a column has whole numbers and some whose only mark is then between thousands."""
+    for column in columns:
+        either = next((field for field in column if EITHER.fullmatch(field)), None)
+        if either and any(WHOLE.fullmatch(field) for field in column):
+            return "," if "." in either else "."
+    return None
