@@ -219,7 +219,7 @@ def test_names_that_stand_twice_in_a_header_are_known(tmp_path):
     ("name", "text", "message"),
     [
         ("table.docx", "", "does not end in one of"),
-        ("table.csv", "", "is not a table"),
+        ("table.csv", "", "is not a table: No columns to parse from file$"),
         ("table.csv", "a,b\n", "has no rows below its header"),
         ("table.csv", "a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
         ("table.csv", "a,b\n1,2\n4,5,6\n", "is not a table.*--separator"),
@@ -482,7 +482,7 @@ def test_inputs_far_from_all_others_are_told():
         }
     )
     assert prepare(frame, Request(("y",))).notes == ()
-    frame.loc[[3, 50, 70], "x"] = "9999"
+    frame.loc[[3, 50, 70], "x"] = ["9999", "9999.0", "9999"]
     frame.loc[[8, 9], "when"] = ["2000-01-01 00:00:00", "2000-01-01 01:00:00"]
     prepared = prepare(frame, Request(("y",)))
     assert prepared.notes == (

@@ -10,6 +10,7 @@ import pandas as pd
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.tables.cells import REMARKS, CellFormat, Cells
 from sturdygp.tables.counting import counted
+from sturdygp.tables.digits import MOST_DIGITS
 from sturdygp.tables.plan import Plan
 
 # Values are near if they are within so many times the range of the middle half, and far if they are away from
@@ -40,15 +41,26 @@ def far_inputs(frame: pd.DataFrame, plan: Plan, raw: FloatArray) -> Iterator[str
         far = far_from_others(features[:, 0]) if column.kind in {"number", "time"} else np.zeros(0, bool)
         if not far.any():
             continue
-        texts = Cells.of(frame[column.name], plan.cell_format).texts()[far]
-        same = len(set(texts)) == 1
-        number = counted(len(texts), "value is", "values are" if same else "values are like")
-        advice = (
-            f"that stands for a missing value, say --missing {texts[0]!r}"
-            if same
-            else "they are wrong, leave those rows out"
-        )
-        yield f"{column.name}: {number} {texts[0]}, far from all others; if {advice}"
+        if column.kind == "number":
+            texts = [f"{value:.{MOST_DIGITS}g}" for value in features[far, 0]]
+        else:
+            texts = list(Cells.of(frame[column.name], plan.cell_format).texts()[far])
+        yield f"{column.name}: {far_in_words(texts)}"
+
+
+def far_in_words(texts: list[str]) -> str:
+    """Values far from all others, and what to do about them.
+
+    Examples
+    --------
+    >>> far_in_words(["1e30", "2e30"])
+    '2 values are like 1e30, far from all others; if they are wrong, leave those rows out'
+    """
+    same = len(set(texts)) == 1
+    number = counted(len(texts), "value is", "values are" if same else "values are like")
+    missing = f"that stands for a missing value, say --missing {texts[0]!r}"
+    advice = missing if same else "they are wrong, leave those rows out"
+    return f"{number} {texts[0]}, far from all others; if {advice}"
 
 
 def far_from_others(values: FloatArray) -> BoolArray:

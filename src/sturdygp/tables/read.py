@@ -109,8 +109,10 @@ def read_text(path: Path, usual: str, told: Told) -> TableFile:
     }  # fmt: skip
     try:
         frame, header = pd.read_csv(path, **how), pd.read_csv(path, header=None, nrows=1, **how)
-    except ValueError as error:
+    except pd.errors.ParserError as error:
         raise TableError(f"{path} is not a table: {first_line(error)}; {TELL_SEPARATOR}") from error
+    except ValueError as error:
+        raise TableError(f"{path} is not a table: {first_line(error)}") from error
     if not isinstance(frame.index, pd.RangeIndex):
         raise TableError(f"{path} has rows with more fields than its header has names; {TELL_SEPARATOR}")
     found = without_empty(frame, dialect, path)
