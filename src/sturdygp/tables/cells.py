@@ -52,21 +52,23 @@ class Cells:
     def of(cls, column: pd.Series[Any], cell_format: CellFormat) -> Cells:
         """Texts without blanks around them; what stands for a missing value is missing."""
         if is_number(column) or is_time(column):
-            return cls(column, column.notna().to_numpy())._without_marks(cell_format.missing)
+            return cls(column, column.notna().to_numpy()).without(cell_format.missing)
         if any(pd.api.types.is_list_like(cell) for cell in column):
             return cls(column.astype(str), column.notna().to_numpy(), lists=True)
         texts = [plain_text(cell) for cell in column]
-        given = [text.casefold() not in NOTHING and text not in cell_format.missing for text in texts]
+        given = np.array([text.casefold() not in NOTHING for text in texts], dtype=bool)
         values = pd.Series(texts, index=column.index, dtype=object)
-        cells = cls(values, np.array(given, dtype=bool), cell_format.decimal)
-        return cells._without_marks(cell_format.missing)
+        return cls(values, given, cell_format.decimal).without(cell_format.missing)
 
-    def _without_marks(self, missing: tuple[str, ...]) -> Cells:
-        """A mark such as -200 may be a number, or be written as -200.0 or -200,0."""
-        if is_time(self.values):
-            return replace(self, given=self.given & ~np.isin(self.texts(), missing)) if missing else self
-        marks = [float(mark) for mark in missing if is_numeric(mark)]
-        return replace(self, given=self.given & ~np.isin(self.numbers(), marks)) if marks else self
+    def without(self, marks: tuple[str, ...]) -> Cells:
+        """Without what stands for a missing value: -200 may be a text, or written as -200.0 or -200,0."""
+        if not marks or self.lists:
+            return self
+        marked = np.isin(self.numbers(), [float(mark) for mark in marks if is_numeric(mark)])
+        if not is_number(self.values):
+            texts = pd.Series(self.texts()) if is_time(self.values) else self.values
+            marked |= texts.isin(marks).to_numpy()
+        return replace(self, given=self.given & ~marked)
 
     @cached_property
     def numerals(self) -> Numerals:
@@ -86,7 +88,7 @@ class Cells:
         if is_number(values):
             numbers: FloatArray = values.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            numbers = self.numerals.numbers()
+            numbers = self.numerals.numbers
         return np.where(self.given & np.isfinite(numbers), numbers, np.nan)
 
     def times(self, time_format: str) -> Times:

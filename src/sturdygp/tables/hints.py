@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,12 +27,9 @@ def hints(frame: pd.DataFrame, plan: Plan, raw: FloatArray) -> tuple[str, ...]:
 
 def marks_found(frame: pd.DataFrame, cell_format: CellFormat) -> Iterator[str]:
     """How many cells each mark for a missing value stands in."""
+    columns = [Cells.of(frame[name], replace(cell_format, missing=())) for name in frame.columns]
     for mark in cell_format.missing:
-        ways = (CellFormat((mark,), cell_format.decimal), CellFormat((), cell_format.decimal))
-        number = 0
-        for name in frame.columns:
-            marked, all_ = (Cells.of(frame[name], each).given for each in ways)
-            number += int((all_ & ~marked).sum())
+        number = sum(int((column.given & ~column.without((mark,)).given).sum()) for column in columns)
         yield f"--missing {mark} stands in {counted(number, 'cell') if number else 'no cell'} of the table"
 
 

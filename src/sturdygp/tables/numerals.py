@@ -36,12 +36,15 @@ class Numerals:
         the same column. A second mark, as in 1.003,5 or 1.000.000, leaves no doubt.
         """
         texts, other = self.texts, re.escape(OTHER[self.decimal])
+        if not texts.str.contains(OTHER[self.decimal], regex=False).any():
+            return np.zeros(len(texts), dtype=bool)
         grouped = texts.str.fullmatch(GROUPED[self.decimal])
         certain = grouped & (texts.str.count(r"[.,]") > 1)
         contrary = texts.str.fullmatch(rf"[+-]?\d*{other}\d*") & ~grouped
         read = bool(certain.any() or not contrary.any())
         return np.asarray(grouped, dtype=bool) & read
 
+    @cached_property
     def numbers(self) -> FloatArray:
         """Numbers, NaN where there is none."""
         texts = self.texts
