@@ -390,8 +390,91 @@ def test_checkpoints_that_cannot_be_written_are_refused(estimator, data, checkpo
 
 def test_a_kernel_that_cannot_be_evaluated_is_refused_in_words(estimator):
     x = np.linspace(0, 5, 40)[:, None]
-    with pytest.raises(ValueError, match=r"output 0 cannot be fitted.* in the units of y"):
+    refused = pytest.raises(ValueError, match=r"output 0 cannot be fitted.* in the units of y")
+    with refused, pytest.warns(UserWarning, match="not free to follow it"):
         estimator.set_params(kernel=sk.RBF(1.0)).fit(x, 1e-9 * np.sin(x[:, 0]))
+
+
+@pytest.mark.parametrize("kernel", [Matern52(), 2.0 * Matern52(), sk.ConstantKernel() * sk.RBF()], ids=repr)
+@pytest.mark.parametrize("unit", [0.02, 1.0, 50.0])
+def test_the_unit_of_y_does_not_matter_to_a_kernel_of_free_variance(kernel, unit):
+    rng, x = np.random.default_rng(0), np.linspace(0, 10, 120)[:, None]
+    y, bad = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(120), np.arange(120) % 10 == 3
+    y[bad] += 3.0
+    model = RobustGPRegressor(kernel=kernel).fit(x, unit * y)
+    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, bad)
+
+
+def test_a_kernel_that_cannot_follow_the_scale_of_y_is_warned_of():
+    x = np.linspace(0, 10, 40)[:, None]
+    ours = SquaredExponential(variance_bounds="fixed"), Matern52(variance_bounds=(0.1, 1.0))
+    for kernel in (sk.RBF(), *ours):
+        with pytest.warns(UserWarning, match="not free to follow it"):
+            StandardGPRegressor(kernel=kernel).fit(x, 1e3 * np.sin(x[:, 0]) + np.cos(40.0 * x[:, 0]))
+
+
+def test_times_are_seconds_whatever_their_unit_and_zone():
+    hours = pd.date_range("2020-01-01", periods=60, freq="h")
+    y = np.sin(np.linspace(0.0, 10.0, 60))
+    frame = pd.DataFrame({"t": hours, "since": hours - hours[0]})
+    model = RobustGPRegressor().fit(frame, y)
+    for unit in ("s", "ms", "ns"):
+        same = frame.astype({"t": f"datetime64[{unit}]", "since": f"timedelta64[{unit}]"})
+        np.testing.assert_array_equal(model.predict(same), model.predict(frame))
+    zoned = frame.assign(t=hours.tz_localize("UTC").tz_convert("Asia/Tokyo"))
+    np.testing.assert_array_equal(model.predict(zoned), model.predict(frame))
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(frame.assign(t=frame["t"].where(frame.index != 5)), y)
+    times = hours.to_numpy()[:, None]
+    np.testing.assert_allclose(RobustGPRegressor().fit(times, y).predict(times[:3]), y[:3], atol=0.01)
+
+
+def test_masked_entries_are_missing(data):
+    y = data.y[:, 0].copy()
+    y[:9] = 1e6
+    masked = np.ma.masked_greater(y, 1e5)
+    model, gaps = StandardGPRegressor().fit(data.X, masked), np.where(masked.mask, np.nan, y)
+    np.testing.assert_array_equal(
+        model.predict(data.X), StandardGPRegressor().fit(data.X, gaps).predict(data.X)
+    )
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(np.ma.masked_greater(data.X, 1.0), y)
+
+
+def test_new_readings_may_be_faulty_in_a_way_that_was_not_seen():
+    """All faults of the fit are too high; a monitor must tell one that is too low."""
+    rng = np.random.default_rng(2)
+    x = np.sort(rng.uniform(0, 10, 300))[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(300)
+    y[rng.random(300) < 0.1] += 5.0
+    model = RobustGPRegressor().fit(x, y)
+    below = np.sin(4.0) - np.array([0.0, 0.2, 0.7, 1.0, 100.0])
+    proba = model.outlier_proba(np.full((5, 1), 4.0), below)
+    np.testing.assert_array_less(proba[:2], 0.05)
+    np.testing.assert_array_less(0.95, proba[2:])
+
+
+def test_fill_values_near_the_largest_number_are_outliers_like_others(data):
+    y = data.y[:, 0].copy()
+    y[::10] = -np.finfo(np.float64).max
+    for model in (
+        AsorGPRegressor(),
+        MixtureGPRegressor(),
+        StudentTGPRegressor(inference="vb"),
+        RobustGPRegressor(),
+    ):
+        assert np.isfinite(model.fit(data.X, y).predict(data.X)).all()
+
+
+def test_the_order_of_rows_does_not_matter_with_many_inputs():
+    rng = np.random.default_rng(108)
+    X = rng.uniform(0, 1, (100, 4))
+    y = np.sin(6 * X[:, 0]) + (X[:, 1:] ** 2).sum(axis=1) + 0.2 * rng.standard_normal(100)
+    faulty = rng.random(100) < 0.2
+    y[faulty] += rng.normal(0, 3, faulty.sum())
+    order = np.random.default_rng(9).permutation(100)
+    one, other = RobustGPRegressor().fit(X, y), RobustGPRegressor().fit(X[order], y[order])
+    np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-5)
 
 
 def test_noise_in_a_kernel_is_warned_of(data):

@@ -69,3 +69,12 @@ def test_calibration_error_by_hand():
 def test_what_makes_no_sense_is_refused(call):
     with pytest.raises(ValueError, match="must"):
         call()
+
+
+def test_missing_truths_are_refused_not_counted_as_misses():
+    truth = np.array([0.0, np.nan])
+    for score in (metrics.coverage, metrics.nlpd, metrics.crps):
+        with pytest.raises(ValueError, match="drop missing readings"):
+            score(truth, np.zeros(2), np.ones(2))
+    with pytest.raises(ValueError, match="drop missing readings"):
+        metrics.rmse(truth, np.zeros(2))

@@ -1,5 +1,7 @@
 """Gaussian process regression that shrugs off outliers."""
 
+from importlib.metadata import version
+
 from sturdygp.estimators import (
     AsorGPRegressor,
     MixtureGPRegressor,
@@ -15,6 +17,8 @@ from sturdygp.exceptions import ModelFileError
 from sturdygp.methods.adaptive import ContaminationPrior
 from sturdygp.methods.asor import AsorPrior
 from sturdygp.methods.mixture import MixturePrior
+
+__version__ = version("sturdygp")
 
 __all__ = [
     "AsorGPRegressor",

@@ -74,6 +74,8 @@ def _residual(truth: ArrayLike, mean: ArrayLike) -> FloatArray:
     t, m = np.asarray(truth, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     if t.shape != m.shape or not t.size:
         raise ValueError(f"truth and mean must have one shape, not empty; got {t.shape} and {m.shape}")
+    if not (np.isfinite(t).all() and np.isfinite(m).all()):
+        raise ValueError("truth and mean must be finite; drop missing readings (NaN) first")
     return np.asarray(t - m)
 
 

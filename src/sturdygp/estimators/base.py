@@ -11,21 +11,22 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.checkpoint import fingerprint
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
-from sturdygp.estimators.interop import warn_if_noise_is_there_twice
+from sturdygp.estimators.interop import kernel_for, warn_if_noise_is_there_twice
 from sturdygp.estimators.messages import warn_if_not_converged
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.predicting import Predictor
 from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.saving import ModelState, write_model
+from sturdygp.estimators.scoring import mean_r2
 from sturdygp.estimators.threads import threads_for_fit
+from sturdygp.estimators.times import as_numbers
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
 from sturdygp.exceptions import NotPositiveDefiniteError
@@ -136,7 +137,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _check_inputs(self, X: Any) -> Inputs:
         """An array, or rows that stay where Dask has them."""
         if not is_dask(X):
-            return np.asarray(validate_data(self, X, dtype=np.float64))
+            return np.asarray(validate_data(self, as_numbers(X), dtype=np.float64))
         validate_data(self, head(X), dtype=np.float64)
         return DaskRows.of(X)
 
@@ -168,7 +169,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _problem(self, X: Inputs, scaled: FloatArray, scaling: Scaling, seed: int) -> Problem:
         """One output as a method sees it."""
         given = self.kernel is not None
-        kernel = as_kernel(self.kernel).scaled(scaling.scale**-2) if given else default_kernel(X)
+        kernel = kernel_for(as_kernel(self.kernel), scaling.scale, X) if given else default_kernel(X)
         return Problem(
             X,
             scaled,
@@ -279,12 +280,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         """
         checked, columns = self._check_readings(X, y)
         predicted = np.reshape(self.predict_checked(checked, False, False, False), columns.shape)
-        weight = np.ones(len(columns)) if sample_weight is None else np.asarray(sample_weight)
-        given = ~np.isnan(columns)
-        if not given.any():
-            raise ValueError("y has no reading at all; there is nothing to score")
-        pairs = [(t, p, g) for t, p, g in zip(columns.T, predicted.T, given.T, strict=True) if g.any()]
-        return float(np.mean([r2_score(t[g], p[g], sample_weight=weight[g]) for t, p, g in pairs]))
+        return mean_r2(columns, predicted, _check_sample_weight(sample_weight, checked))
 
     def summary(self) -> str:
         """What was found, in words: one paragraph for each output."""

@@ -78,6 +78,8 @@ class OracleGPRegressor(BaseGPRegressor):
             "outlier_variance", np.inf if outlier_variance is None else outlier_variance, shape
         )
         mean = full_column("outlier_mean", outlier_mean, shape)
+        if not np.isfinite(mean[mask]).all():
+            raise ValueError("outlier_mean must be finite where outlier_mask is set; 0 if it is not known")
         if not np.all(variance >= 0.0):
             raise ValueError("outlier_variance must not be negative; leave it out to drop the outliers")
 

@@ -52,8 +52,8 @@ class Scaling:
         return cls(centre, scale)
 
     def forward(self, y: FloatArray) -> FloatArray:
-        """Scaled targets."""
-        return (y - self.centre) / self.scale
+        """Scaled targets, none of them so far off that its square would not be a number."""
+        return np.clip((y - self.centre) / self.scale, -LARGEST, LARGEST)
 
     def back(self, marginals: Marginals) -> Marginals:
         """Means and variances in the units of the targets."""
@@ -178,9 +178,7 @@ class FittedOutput:
         log_density, proba = np.full((2, *y.shape), np.nan)
         if given.any():
             latent = self.fit.posterior.predict(X[given])
-            # Squares of what is further off would not be numbers.
-            scaled = np.clip(self.scaling.forward(y[given]), -LARGEST, LARGEST)
-            verdict = model.judge(scaled, latent.mean, latent.variance)
+            verdict = model.judge(self.scaling.forward(y[given]), latent.mean, latent.variance)
             log_density[given] = verdict.log_density - np.log(self.scaling.scale)
             proba[given] = verdict.outlier_proba
         return Verdict(log_density, proba)

@@ -14,6 +14,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import head, is_dask, predict_blocks
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.threads import threads_for_prediction
+from sturdygp.estimators.times import as_numbers
 from sturdygp.estimators.validation import check_targets
 
 Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
@@ -126,7 +127,7 @@ class Predictor(BaseEstimator):
 
     def _check_predict(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(validate_data(self, as_numbers(X), dtype=np.float64, reset=False))
 
     def _check_readings(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         X = self._check_predict(X)

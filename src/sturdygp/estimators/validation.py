@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from sturdygp._typing import FloatArray
+from sturdygp.estimators.times import as_numbers
 from sturdygp.gp.rows import Inputs
 
 
@@ -16,7 +17,12 @@ def check_targets(y: ArrayLike, X: Inputs) -> FloatArray:
         raise ValueError("requires y to be passed, but the target y is None")
     y = np.asarray(
         check_array(
-            y, ensure_2d=False, allow_nd=True, ensure_all_finite="allow-nan", dtype=np.float64, input_name="y"
+            as_numbers(y),
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite="allow-nan",
+            dtype=np.float64,
+            input_name="y",
         )
     )
     if y.ndim > 2:

@@ -36,11 +36,16 @@ class RoughPrior:
 
     @classmethod
     def of(cls, kernel: Kernel, X: FloatArray, rank: int) -> Self:
-        """At most ``rank`` features of a kernel; they cost O(n rank^2)."""
+        """At most ``rank`` features of a kernel; they cost O(n rank^2).
+
+        Where all rows are alike to the kernel the first is a pivot: so they have an order of their own.
+        """
+        order = np.lexsort(X.T)
+        rows = X[order]
         features, _ = pivoted_cholesky(
-            kernel.diag(X), lambda row: kernel(X, X[row : row + 1])[:, 0], rank, LEFT_OUT
+            kernel.diag(rows), lambda row: kernel(rows, rows[row : row + 1])[:, 0], rank, LEFT_OUT
         )
-        return cls(np.column_stack([np.ones(len(X)), features]))
+        return cls(np.column_stack([np.ones(len(X)), features[np.argsort(order)]]))
 
     @property
     def rank(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 from typing import Self
 
 import numpy as np
@@ -14,6 +15,9 @@ from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.methods.adaptive.model import Contamination
 from sturdygp.methods.base import Verdict
+
+# Share of readings that are faulty in a way not seen in the fit, and how much further off they may be.
+UNSEEN, REACH = 1e-3, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,13 @@ class BranchLikelihood:
         return np.asarray(np.minimum(self.noise * (responsibility / self.variance).sum(axis=1), 1.0))
 
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
-        tilted = self.tilted(y, Marginals(mean, variance))
-        return Verdict(tilted.log_z, 1.0 - tilted.responsibility[:, 0])
+        """Judge readings ``y`` where the function is ``N(mean, variance)``.
+
+        They may be faulty in a way that no reading of the fit was: on the other side, or much further off.
+        """
+        tilted, distance = self.tilted(y, Marginals(mean, variance)), y - mean
+        reach = REACH**2 * float(self.contamination.shift**2 + self.contamination.spread**2) + variance
+        unseen = log(UNSEEN) - 0.5 * (LOG_2PI + np.log(reach) + distance**2 / reach)
+        log_density = np.logaddexp(log(1.0 - UNSEEN) + tilted.log_z, unseen)
+        nominal = (1.0 - UNSEEN) * tilted.responsibility[:, 0] * np.exp(tilted.log_z - log_density)
+        return Verdict(log_density, np.asarray(1.0 - nominal))
