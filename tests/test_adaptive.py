@@ -623,6 +623,17 @@ def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
     assert again.bound_ == pytest.approx(expected, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("sign", "words"), [((1, 1), "mostly too high"), ((-1, -1), "mostly too low"), ((1, -1), "on both sides")]
+)
+def test_the_side_of_faults_is_that_of_most_of_them(sign, words):
+    """However uneven their sizes are."""
+    x = np.linspace(0, 10, 90)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(90)
+    y[10:60:10] += np.resize(sign, 5) * np.array([3.0, 5.0, 60.0, 4.0, 12.0])
+    assert words in RobustGPRegressor().fit(x, y).summary()
+
+
 def test_a_fault_that_is_not_so_far_is_found_with_the_others(hidden):
     x, y, bad = hidden
     y[bad[0]] = 50.0

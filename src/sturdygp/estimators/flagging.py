@@ -39,8 +39,7 @@ class FlaggingGPRegressor(BaseGPRegressor):
 
     def _describe(self, output: FittedOutput) -> str:
         """One output in words."""
-        total = int(output.observed.sum())
-        return f"{output.n_outliers} of {total} readings are probably faulty. {output.scatter()}"
+        return f"{output.faulty_in_words()}. {output.scatter()}"
 
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
         X, columns = self._check_readings(X, y)

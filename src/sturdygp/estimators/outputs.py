@@ -102,6 +102,11 @@ class FittedOutput:
         proba = self.fit.outlier_proba
         return 0 if proba is None else int((proba > FAULTY).sum())
 
+    def faulty_in_words(self) -> str:
+        """How many readings are probably outliers, as the beginning of a sentence."""
+        count, total = self.n_outliers, int(self.observed.sum())
+        return f"{count} of {total} readings {'is' if count == 1 else 'are'} probably faulty"
+
     def scatter(self) -> str:
         """The nominal noise in words."""
         noise = self.scaling.scale * float(np.sqrt(self.fit.noise_variance))

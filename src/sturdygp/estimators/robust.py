@@ -17,7 +17,10 @@ from sturdygp.methods.adaptive.starts import LEVELS
 CLEAN_RATE = 0.005
 # Rate above which faults are most of the readings, and what is to be said of that.
 MOST = 0.5
-MOST_FAULTY = " That is most of them. Large noise can look like it: look at a picture before you rely on it."
+MOST_FAULTY = (
+    " That is most of them. Large noise can look like it: look at a picture before you rely on it. If you "
+    "know that most readings are good, say so with prior=ContaminationPrior(nominal=5.0)."
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -118,13 +121,11 @@ def describe(output: FittedOutput) -> str:
     likelihood, scale = fitted(output), output.scaling.scale
     rate, faults = 1.0 - likelihood.nominal, likelihood.faults
     shift, spread = scale * faults.shift, scale * faults.spread
-    count, total = output.n_outliers, int(output.observed.sum())
-    if rate < CLEAN_RATE and count == 0:
-        return f"None of {total} readings looks faulty. {output.scatter()}"
-    side = "high" if shift > 0 else "low"
-    lean = f"mostly too {side}" if abs(shift) > spread else "on both sides"
+    if rate < CLEAN_RATE and output.n_outliers == 0:
+        return f"None of {int(output.observed.sum())} readings looks faulty. {output.scatter()}"
+    lean = "on both sides" if faults.lean is None else f"mostly too {faults.lean}"
     return (
-        f"{count} of {total} readings are probably faulty; the estimated rate is {rate:.0%}. "
+        f"{output.faulty_in_words()}; the estimated rate is {rate:.0%}. "
         f"{output.scatter()} Faults are {lean}: off by {shift:.3g} on average, "
         f"with a standard deviation of {spread:.3g} and a {likelihood.contamination.shape.name} distribution."
         f"{MOST_FAULTY if rate > MOST else ''}"

@@ -127,7 +127,7 @@ def encode_branches(model: BranchLikelihood, store: ArrayStore) -> Json:
 
 def encode_faults(faults: Faults) -> Json:
     """What the faulty readings were off by."""
-    return {name: plain_number(value) for name, value in asdict(faults).items()}
+    return {name: plain_number(value) for name, value in asdict(faults).items() if value is not None}
 
 
 def decode_outliers(record: Record) -> KnownModel:
@@ -159,7 +159,8 @@ def decode_branches(record: Record) -> BranchLikelihood:
     found = None
     if record.given("found"):
         faults = record.child("found")
-        found = Faults(faults.number("shift"), faults.number("spread"))
+        above = faults.number("above") if faults.given("above") else None
+        found = Faults(faults.number("shift"), faults.number("spread"), above)
     return BranchLikelihood(Contamination(noise, shift, spread, shape), record.number("nominal"), found)
 
 

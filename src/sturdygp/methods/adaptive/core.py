@@ -23,6 +23,8 @@ from sturdygp.optimise import Optimum
 NARROW = 0.65
 # Readings within so many standard deviations belong to the core: probably they are nominal, the others not.
 WITHIN, PROBABLY = 3.0, 0.9
+# Share of readings judged differently up to which the core brings nothing new.
+ALIKE = 0.1
 # Readings that are all alike say nothing of noise if they are more than this share; fewer others are no core.
 COMMON, FEWEST = 0.2, 10
 # How wide the shortest interval with half of all readings is, in standard deviations of normal ones.
@@ -55,9 +57,18 @@ class Core:
         core = cls.of(problem.y - posterior.leave_one_out().mean, telling)
         return core if 0.0 < core.scale**2 < NARROW * noise else None
 
+    @property
+    def members(self) -> BoolArray:
+        """The readings that belong to it."""
+        return np.asarray(np.abs(self.residual) < WITHIN * self.scale)
+
+    def is_told_by(self, nominal: FloatArray) -> bool:
+        """Whether these probabilities say of nearly all readings what the core would say."""
+        return float(np.mean((nominal > 0.5) != self.members)) < ALIKE
+
     def start(self, model: AdaptiveModel, found: Start[Branches]) -> Start[Branches]:
         """The function that was found with the noise of the core, beyond which readings are faulty."""
-        nominal = np.where(np.abs(self.residual) < WITHIN * self.scale, PROBABLY, 1.0 - PROBABLY)
+        nominal = np.where(self.members, PROBABLY, 1.0 - PROBABLY)
         extra, branches = branches_of(model, self.residual, nominal, self.scale**2)
         return Start(found.kernel, extra, branches)
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.gp.sites import LOG_2PI, TINY, Sites
 from sturdygp.methods.adaptive.model import Contamination
 from sturdygp.methods.base import Verdict
 
+# Share of faults from which they are on one side.
+MOSTLY = 0.8
 # Share of readings that are faulty in a way not seen in the fit, and how much further off they may be.
 UNSEEN, REACH = 1e-3, 10.0
 
@@ -31,10 +33,14 @@ class TiltedBranches:
 
 @dataclass(frozen=True)
 class Faults:
-    """Mean and standard deviation of what faults add to the function."""
+    """Mean and standard deviation of what faults add to the function, and the share of them above it.
+
+    Where that was not kept, it is the share of normal ones.
+    """
 
     shift: float
     spread: float
+    above: float | None = None
 
     @classmethod
     def among(cls, residual: FloatArray, variance: FloatArray, faulty: FloatArray) -> Self:
@@ -42,7 +48,13 @@ class Faults:
         count = float(faulty.sum())
         shift = float(faulty @ residual) / count
         second = float(faulty @ ((residual - shift) ** 2 - variance)) / count
-        return cls(shift, float(np.sqrt(max(second, 0.0))))
+        return cls(shift, float(np.sqrt(max(second, 0.0))), float(faulty @ (residual > 0.0)) / count)
+
+    @property
+    def lean(self) -> Literal["high", "low"] | None:
+        """The side that most are on; None if there are many on both."""
+        share = float(ndtr(self.shift / max(self.spread, TINY))) if self.above is None else self.above
+        return "high" if share > MOSTLY else "low" if share < 1.0 - MOSTLY else None
 
 
 @dataclass(frozen=True, eq=False)

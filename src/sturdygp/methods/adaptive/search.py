@@ -72,20 +72,21 @@ class Search:
         """With the noise of most readings, if what was found is too large for them and that is better."""
         if found.optimum.status is not Status.CONVERGED:
             return found, 0
-        rivals, spent = self._doubting(found)
+        rivals, spent = self._doubting(found, [])
         best = hopeful([found, *rivals])[0] if rivals else found
         if best is found:
             return found, spent
         top = self._to_the_top(best)
         return hopeful([found, top])[0], spent + top.optimum.n_evaluations
 
-    def _doubting(self, candidate: Candidate) -> tuple[list[Candidate], int]:
+    def _doubting(self, candidate: Candidate, others: list[Candidate]) -> tuple[list[Candidate], int]:
         """Climbs from a candidate with the noise of most readings, if its own is too large for them.
 
-        Faults that then lie together are where the function is not followed. Also count the factorisations.
+        Not if others are there already. Faults that then lie together are where the function is not followed.
+        Also count the factorisations.
         """
         core = Core.behind(self.problem, candidate.optimum)
-        if core is None:
+        if core is None or any(core.is_told_by(other.nominal) for other in others):
             return [], 0
         base = resume(self.problem.kernel, candidate.optimum)
         climbs = [self._climb(shape, core.start(self._model(shape), base), COMPARING) for shape in SHAPES]
@@ -156,7 +157,7 @@ class Search:
         guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
         rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
         ordinary = self._ordinary(iterations)
-        doubting, spent = self._doubting(ordinary)
+        doubting, spent = self._doubting(ordinary, rivals)
         spent += sum(c.optimum.n_evaluations for c in (*rivals, ordinary))
         rivals += [ordinary, *doubting]
         for _ in range(ROUNDS):
