@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.stats import norm
 from scipy.stats import t as student
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
@@ -554,3 +555,15 @@ def test_vb_reaches_what_a_general_optimiser_reaches():
         negative, x, method="Nelder-Mead", options={"maxfev": 120, "xatol": 1e-4, "fatol": 1e-7}
     )
     assert fit.bound >= -polished.fun - 1e-3
+
+
+def test_leaving_out_a_reading_without_which_laplace_has_no_variance_is_nan_without_a_warning():
+    rng, x = np.random.default_rng(0), np.linspace(0, 10, 80)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(80)
+    y[::9] += 4.0
+    with pytest.warns(ConvergenceWarning):
+        model = StudentTGPRegressor(inference="laplace", dof=1.0).fit(x, y)
+    mean, std = model.leave_one_out()
+    assert np.isfinite(mean).all()
+    assert np.all(np.isnan(std) | (std > 0.0))
+    assert 0 < np.isnan(std).sum() < 10

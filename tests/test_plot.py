@@ -198,6 +198,7 @@ def test_given_axes_are_used_and_nothing_global_is_touched(fitted):
         (lambda m, X, y: plot_outliers(m, X[:5]), "X has 5 rows but the model was fitted to 60"),
         (lambda m, X, y: plot_outliers(StandardGPRegressor().fit(X, y)), "does not tell outliers"),
         (lambda m, X, y: plot_calibration(m, None, y[:5]), "must be the readings of the fit"),
+        (lambda m, X, y: plot_calibration(m, None, y + 1.0), "give X, too, for others"),
         (lambda m, X, y: plot_calibration(m, X, y[:5]), "X has 60 rows but y has 5"),
         (
             lambda m, X, y: plot_calibration(StandardGPRegressor().fit(X, y), X, y[:1]),

@@ -90,12 +90,15 @@ class Predictor(BaseEstimator):
         Returns
         -------
         mean, std : arrays of the shape of y
-            NaN where y is missing.
+            NaN where y is missing. So is a standard deviation that Laplace's approximation has not without
+            that reading.
         """
         check_is_fitted(self)
         left_out = [(o, o.leave_one_out(include_noise=include_noise)) for o in self._outputs]
         mean = self._stack([o.spread(marginals.mean) for o, marginals in left_out])
-        return mean, self._stack([o.spread(np.sqrt(marginals.variance)) for o, marginals in left_out])
+        variances = [np.where(m.variance > 0.0, m.variance, np.nan) for _, m in left_out]
+        pairs = zip(self._outputs, variances, strict=True)
+        return mean, self._stack([output.spread(np.sqrt(variance)) for output, variance in pairs])
 
     def sample_y(
         self,
@@ -115,6 +118,12 @@ class Predictor(BaseEstimator):
         X, columns = self._check_readings(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
         return self._stack([output.log_density(X, column) for output, column in pairs])
+
+    def has_readings(self, y: ArrayLike) -> bool:
+        """Whether these are the readings of the fit, of its shape; yes if that is not known."""
+        columns = np.reshape(np.asarray(y, dtype=np.float64), (len(np.asarray(y)), -1))
+        pairs = zip(self._outputs, columns.T, strict=True)
+        return all(o.readings is None or np.array_equal(c[o.observed], o.readings) for o, c in pairs)
 
     def fitted_to(self, X: ArrayLike, y: ArrayLike) -> bool:
         """Whether these are the inputs and readings of the fit, row by row; no if that is not known."""
