@@ -30,11 +30,18 @@ from sturdygp.linalg import SiteFactor, factorise_sites
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What one inverse gives: marginals, ``1 - precision * variance``, and the gradient."""
+class Moments:
+    """What the diagonal of the inverse gives: marginals, and ``1 - precision * variance``."""
 
     marginals: Marginals
     shrinkage: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What all of the inverse gives."""
+
+    moments: Moments
     gradient: EvidenceGradient
 
 
@@ -82,12 +89,12 @@ class ExactPosterior(Posterior):
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
-        return self._evaluation.marginals
+        return self._moments.marginals
 
     def leave_one_out(self, share: float = 1.0) -> Marginals:
         """The same without the site at that input, or without a share of it; kernel and mean stay."""
-        marginals = self._evaluation.marginals
-        variance = marginals.variance / (1.0 - share * (1.0 - self._evaluation.shrinkage))
+        marginals = self._moments.marginals
+        variance = marginals.variance / (1.0 - share * (1.0 - self._moments.shrinkage))
         return Marginals(marginals.mean - share * self.alpha * variance, variance)
 
     def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
@@ -141,19 +148,29 @@ class ExactPosterior(Posterior):
         return self.linearised or self.kernel.linearise(self.X)
 
     @cached_property
+    def _moments(self) -> Moments:
+        """Those of the gradient, if that was asked for before: it is not needed for them."""
+        if "_evaluation" in vars(self):
+            return self._evaluation.moments
+        return self._moments_by(self.factor.chol.inverse_triangle().diagonal())
+
+    def _moments_by(self, diagonal: FloatArray) -> Moments:
+        K = self._linear.value
+        variance, shrinkage = self.factor.variances(K, diagonal)
+        return Moments(Marginals(self.mean + K @ self.alpha, variance), shrinkage)
+
+    @cached_property
     def _evaluation(self) -> Evaluation:
         """Everything that needs the inverse, which is formed once and then overwritten."""
-        linear = self._linear
         inverse = self.factor.chol.inverse_triangle()
-        variance, shrinkage = self.factor.variances(linear.value, inverse.diagonal())
-        mean = self.mean + linear.value @ self.alpha
+        moments = self._moments_by(inverse.diagonal())
         gradient = EvidenceGradient(
-            kernel=linear.pullback(self.factor.cotangent(inverse, self.alpha)),
+            kernel=self._linear.pullback(self.factor.cotangent(inverse, self.alpha)),
             mean=float(self.alpha.sum()),
             target=-self.alpha,
-            precision=-0.5 * ((self.sites.target - mean) ** 2 + variance),
+            precision=-0.5 * moments.marginals.second_moment(self.sites.target),
         )
-        return Evaluation(Marginals(mean, variance), shrinkage, gradient)
+        return Evaluation(moments, gradient)
 
     @cached_property
     def _reduction(self) -> Reduction | None:
