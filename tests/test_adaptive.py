@@ -657,6 +657,18 @@ def test_faults_are_found_however_much_the_function_varies(seed, slope):
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.2, rel=0.2)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_ten_days_of_hourly_readings_are_followed_beside_an_input_that_does_not_matter(seed):
+    rng, hours = np.random.default_rng(seed), np.arange(240.0)
+    y = 12.0 + 6.0 * np.sin(2.0 * np.pi * hours / 24.0) + 0.3 * rng.standard_normal(240)
+    bad = rng.random(240) < 0.08
+    y[bad] += rng.choice([5.0, 8.0], bad.sum())
+    model = RobustGPRegressor().fit(np.column_stack([hours, rng.integers(0, 2, 240)]), y)
+    flagged = model.outlier_proba_ > 0.5
+    assert flagged[bad].all()
+    assert flagged[~bad].mean() < 0.02
+
+
 @pytest.mark.parametrize("estimator", [RobustGPRegressor(), MixtureGPRegressor()], ids=["robust", "mixture"])
 @pytest.mark.parametrize("noise", [0.2, 0.5, 1.0])
 def test_rounding_is_not_contamination(estimator, noise):

@@ -72,8 +72,9 @@ class Adaptive:
         """Fit all readings."""
         nearer = replace(problem, y=np.clip(problem.y, -FARTHEST, FARTHEST))
         tol = self.tol * problem.y.size
-        prior = self.prior.adapted(noise_unit(nearer), problem.least_noise)
-        search = Search(nearer, prior, self.noise_variance, tol, self.max_iter)
+        unit = noise_unit(nearer)
+        prior = self.prior.adapted(unit, problem.least_noise)
+        search = Search(nearer, prior, self.noise_variance, tol, self.max_iter, dense=unit < 1.0)
         best, spent = search.best(levels(self.n_starts, problem.rng))
         return concluded(replace(best.problem, y=problem.y), best.model, best.optimum, spent)
 

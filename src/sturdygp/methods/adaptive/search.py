@@ -32,6 +32,8 @@ from sturdygp.status import Status
 SHAPES = (Shape.normal(), Shape.flat(5))
 # Length scales that are screened, as log factors of the kernel's own, that which is tried first first.
 LENGTHS = (LONGER, 0.5 * LONGER, 0.0, -0.5 * LONGER)
+# Those of an ordinary fit; the second where readings are dense enough to show that the function is that fine.
+ORDINARY, SHORT = 0.5 * LONGER, -LONGER
 # How many guesses are climbed, beside an ordinary fit, and iterations to compare them.
 KEPT, COMPARING = 3, 6
 # How far below the best a guess is hopeless, in nats for each reading: the screening is rough.
@@ -49,13 +51,17 @@ SCREENED_ROWS = 400
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The climbs of one problem; the last ``fine`` parameters of its kernel are those of a second part."""
+    """The climbs of one problem; the last ``fine`` parameters of its kernel are those of a second part.
+
+    Readings are ``dense`` if those beside each other differ by much less than all of them do.
+    """
 
     problem: Problem
     prior: ContaminationPrior
     noise_share: float
     tol: float
     max_iter: int
+    dense: bool = False
     fine: int = 0
 
     def best(self, levels: list[Level]) -> tuple[Candidate, int]:
@@ -156,10 +162,12 @@ class Search:
         iterations = min(COMPARING, self.max_iter)
         guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
         rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
-        ordinary = self._ordinary(iterations)
-        doubting, spent = self._doubting(ordinary, rivals)
-        spent += sum(c.optimum.n_evaluations for c in (*rivals, ordinary))
-        rivals += [ordinary, *doubting]
+        spent = sum(c.optimum.n_evaluations for c in rivals)
+        for length in (ORDINARY, SHORT) if self.dense else (ORDINARY,):
+            ordinary = self._ordinary(length, iterations)
+            doubting, for_doubt = self._doubting(ordinary, rivals)
+            rivals += [ordinary, *doubting]
+            spent += ordinary.optimum.n_evaluations + for_doubt
         for _ in range(ROUNDS):
             rivals = hopeful(rivals)
             more = min(COMPARING, self.max_iter - rivals[0].optimum.n_iter)
@@ -176,9 +184,9 @@ class Search:
         models = [self._model(shape) for shape in SHAPES]
         return [guess for model in models for guess in screened(model, screenings, levels, self.noise_share)]
 
-    def _ordinary(self, max_iter: int) -> Candidate:
+    def _ordinary(self, length: float, max_iter: int) -> Candidate:
         """As if all readings were nominal, from shorter length scales, which find structure that is fine."""
-        model, kernel = self._model(SHAPES[0]), lengthened(self.problem.kernel, LENGTHS[1])
+        model, kernel = self._model(SHAPES[0]), lengthened(self.problem.kernel, length)
         start = TRUSTING.supposition(model, self.noise_share).at(kernel)
         return self._climb(model.shape, start, max_iter)
 

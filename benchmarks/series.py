@@ -1,0 +1,108 @@
+"""Series of a sensor whose faults are small beside what it measures, or whose readings are rounded.
+
+``python benchmarks/series.py [--trials N] [--jobs N]`` counts which faults each method flags, and how many
+good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; and waves without any faults
+whose readings are rounded. Runs of 10 trials go into docs/results/series.json; ``--table`` prints them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from sturdygp import AsorGPRegressor, MixtureGPRegressor, RobustGPRegressor
+from sturdygp.report.table import Table
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results" / "series.json"
+TRIALS, FIRST_SEED, ROWS = 10, 3000, 200
+NOISE, FAULTY = 0.2, 0.1
+METHODS = {"robust": RobustGPRegressor(), "ASOR": AsorGPRegressor(), "mixture": MixtureGPRegressor()}
+
+Series = tuple[np.ndarray, np.ndarray]
+Draw = Callable[[np.random.Generator], Series]
+
+
+def along_a_trend(rng: np.random.Generator, slope: float, size: float) -> Series:
+    """Readings, and which are faulty."""
+    t, bad = np.arange(ROWS), rng.random(ROWS) < FAULTY
+    function = 5.0 * np.sin(2.0 * np.pi * t / 50.0) + slope * t
+    return function + NOISE * rng.standard_normal(ROWS) + size * bad, bad
+
+
+def rounded(rng: np.random.Generator, amplitude: float, noise: float) -> Series:
+    """Readings to the next whole number, none of them faulty."""
+    function = 20.0 + amplitude * np.sin(2.0 * np.pi * np.arange(ROWS) / 100.0)
+    return np.round(function + noise * rng.standard_normal(ROWS)), np.zeros(ROWS, dtype=bool)
+
+
+PROBLEMS: dict[str, Draw] = {
+    "faults of 2, no trend": lambda rng: along_a_trend(rng, 0.0, 2.0),
+    "faults of 2, 0.5 a step": lambda rng: along_a_trend(rng, 0.5, 2.0),
+    "faults of 5, 0.5 a step": lambda rng: along_a_trend(rng, 0.5, 5.0),
+    "rounded, noise of 0.3 steps": lambda rng: rounded(rng, 1.0, 0.3),
+    "rounded, noise of a step": lambda rng: rounded(rng, 1.0, 1.0),
+    "rounded noise alone": lambda rng: rounded(rng, 0.0, 0.5),
+}
+
+
+def trial(problem: str, method: str, seed: int) -> tuple[int, int, int, int]:
+    """Faults, those found, good readings, and those flagged."""
+    warnings.simplefilter("ignore")
+    y, bad = PROBLEMS[problem](np.random.default_rng(seed))
+    flagged = clone(METHODS[method]).fit(np.arange(float(ROWS))[:, None], y).outlier_proba_ > 0.5
+    return int(bad.sum()), int(flagged[bad].sum()), int((~bad).sum()), int(flagged[~bad].sum())
+
+
+def stored() -> list[dict[str, Any]]:
+    """The rows of the table."""
+    rows: list[dict[str, Any]] = json.loads(RESULTS.read_text())["rows"]
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """What was found, and what was flagged although it is good."""
+    cells = tuple(
+        (
+            row["problem"],
+            *(f"{100.0 * row[name]['found']:.0f} %" if row[name]["faults"] else "-" for name in METHODS),
+            *(f"{100.0 * row[name]['false']:.1f} %" for name in METHODS),
+        )
+        for row in rows
+    )
+    header = ("series", *(f"{name} finds" for name in METHODS), *(f"{name} flags good" for name in METHODS))
+    return Table("Faults found in series, and good readings flagged", header, cells).markdown()
+
+
+def main() -> None:
+    """Run, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", action="store_true", help="only print what is stored, as Markdown")
+    arguments = parser.parse_args()
+    if arguments.table:
+        print(table(stored()))
+        return
+    seeds, rows = range(FIRST_SEED, FIRST_SEED + arguments.trials), []
+    for problem in PROBLEMS:
+        row: dict[str, Any] = {"problem": problem}
+        for name in METHODS:
+            counts = Parallel(n_jobs=arguments.jobs)(delayed(trial)(problem, name, seed) for seed in seeds)
+            faults, found, good, false = np.sum(counts, axis=0).tolist()
+            row[name] = {"faults": faults, "found": found / max(faults, 1), "false": false / good}
+        rows.append(row)
+    print(table(rows))
+    if arguments.trials == TRIALS:
+        RESULTS.write_text(json.dumps({"trials": TRIALS, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
