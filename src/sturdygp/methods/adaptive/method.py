@@ -19,7 +19,7 @@ from sturdygp.methods.adaptive.model import (
     Contamination,
     ContaminationPrior,
 )
-from sturdygp.methods.adaptive.neighbours import noise_unit
+from sturdygp.methods.adaptive.neighbours import Neighbourhood
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
 from sturdygp.methods.alternating import Start, Trail, resume, state_of
@@ -72,9 +72,9 @@ class Adaptive:
         """Fit all readings."""
         nearer = replace(problem, y=np.clip(problem.y, -FARTHEST, FARTHEST))
         tol = self.tol * problem.y.size
-        unit = noise_unit(nearer)
-        prior = self.prior.adapted(unit, problem.least_noise)
-        search = Search(nearer, prior, self.noise_variance, tol, self.max_iter, dense=unit < 1.0)
+        beside = Neighbourhood.of(nearer)
+        prior = self.prior.adapted(beside.unit, problem.least_noise)
+        search = Search(nearer, prior, self.noise_variance, tol, self.max_iter, beside.dense)
         best, spent = search.best(levels(self.n_starts, problem.rng))
         return concluded(replace(best.problem, y=problem.y), best.model, best.optimum, spent)
 

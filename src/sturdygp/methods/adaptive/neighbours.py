@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
+from typing import Self
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -16,6 +18,8 @@ from sturdygp.methods.stages import sampled
 NORMAL_DIFFERENCE = 1.4826 / sqrt(2.0)
 # What priors in robust scales of the targets are made for: neighbours that differ by this many, or more.
 TYPICAL = 0.25
+# Readings are dense if neighbours differ by less.
+DENSE = 0.5
 # Equal neighbours, such as zeros at night, say nothing of the noise of others if they are more than this
 # share; unless nearly all are: then the readings are constant but for faults.
 MANY_EQUAL, NEARLY_ALL = 0.2, 0.8
@@ -23,18 +27,35 @@ MANY_EQUAL, NEARLY_ALL = 0.2, 0.8
 MOST_ROWS = 2000
 
 
-def noise_unit(problem: Problem) -> float:
-    """The unit for noise and faults, in robust scales of the targets: one, less if neighbours hardly differ.
+@dataclass(frozen=True)
+class Neighbourhood:
+    """By how much readings beside each other differ: a standard deviation, in scales of all targets."""
 
-    Where the function varies by much more than its noise, the scale of the targets says little of that.
-    """
-    few = sampled(problem, MOST_ROWS)
-    if few.y.size < 2:
-        return 1.0
-    between = np.abs(few.y - few.y[nearest(in_memory(few.X))])
-    if problem.resolution == 0.0 and MANY_EQUAL < np.mean(between == 0.0) < NEARLY_ALL:
-        return 1.0
-    return min(max(NORMAL_DIFFERENCE * float(np.median(between)), problem.least_noise) / TYPICAL, 1.0)
+    difference: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """By the median, and no less than the noise that readings can show; one where that tells nothing."""
+        few = sampled(problem, MOST_ROWS)
+        if few.y.size < 2:
+            return cls(1.0)
+        between = np.abs(few.y - few.y[nearest(in_memory(few.X))])
+        if problem.resolution == 0.0 and MANY_EQUAL < np.mean(between == 0.0) < NEARLY_ALL:
+            return cls(1.0)
+        return cls(max(NORMAL_DIFFERENCE * float(np.median(between)), problem.least_noise))
+
+    @property
+    def unit(self) -> float:
+        """The unit for noise and faults, in robust scales: one, or less if neighbours hardly differ.
+
+        Where the function varies by much more than its noise, the scale of the targets says little of that.
+        """
+        return min(self.difference / TYPICAL, 1.0)
+
+    @property
+    def dense(self) -> bool:
+        """Whether readings are dense enough to show a function that is fine."""
+        return self.difference < DENSE
 
 
 def nearest(X: FloatArray) -> IntArray:
