@@ -29,14 +29,8 @@ from sturdygp.methods.adaptive.fine import fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.method import parameter_covariance
-from sturdygp.methods.adaptive.model import (
-    LARGEST_SHIFT,
-    AdaptiveModel,
-    Branches,
-    Contamination,
-    ContaminationPrior,
-    Shape,
-)
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
+from sturdygp.methods.adaptive.prior import LARGEST_SHIFT, ContaminationPrior
 from sturdygp.methods.adaptive.screening import Screening, distinct
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
 from sturdygp.methods.alternating import Start, Trail, expected_log_sites

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults
-from sturdygp.methods.adaptive.model import Contamination, ContaminationPrior, Shape
+from sturdygp.methods.adaptive.model import Contamination, Shape
+from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
 from sturdygp.methods.base import Fit, OutlierModel
 from sturdygp.methods.mixture import MixtureOutliers, MixturePrior

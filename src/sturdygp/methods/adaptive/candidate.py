@@ -10,7 +10,8 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.methods.adaptive.clustering import clustering
-from sturdygp.methods.adaptive.model import FEW_READINGS, AdaptiveModel, Branches
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.prior import FEW_READINGS
 from sturdygp.methods.adaptive.screening import distinct
 from sturdygp.methods.alternating import Trail
 from sturdygp.methods.base import Problem

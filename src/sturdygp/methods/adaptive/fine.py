@@ -8,7 +8,8 @@ from math import log
 import numpy as np
 
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.adaptive.model import EXTRA, Branches
+from sturdygp.methods.adaptive.model import Branches
+from sturdygp.methods.adaptive.prior import EXTRA
 from sturdygp.methods.alternating import Start, Trail
 from sturdygp.optimise import Optimum
 

@@ -13,13 +13,9 @@ from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
-from sturdygp.methods.adaptive.model import (
-    AdaptiveModel,
-    Branches,
-    Contamination,
-    ContaminationPrior,
-)
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination
 from sturdygp.methods.adaptive.neighbours import Neighbourhood
+from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
 from sturdygp.methods.alternating import Start, Trail, resume, state_of

@@ -7,27 +7,20 @@ one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from math import exp, log, sqrt
-from typing import Self
+from dataclasses import dataclass
+from math import exp, sqrt
 
 import numpy as np
 
-from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.methods.base import LEAST_NOISE, LOG_NOISE_BOX
+from sturdygp.methods.adaptive.prior import ContaminationPrior
 
 # Updates of the nominal share for each update of the responsibilities: they cost O(n).
 SHARE_UPDATES = 2
 # The largest share: a contaminated branch is never quite ruled out.
 MOST_NOMINAL = 1.0 - 1e-4
-# Readings up to which a floor is as it is given, and that are many enough to tell chance from a function.
-FEW_READINGS = 100
-# Parameters beside the kernel's: the logs of noise variance and of the faults' spread, and their shift in
-# spreads; and how large the latter two may be.
-EXTRA, LARGEST_SPREAD, LARGEST_SHIFT = 3, 1e8, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,73 +43,6 @@ class Shape:
         width = 1.0 / cells
         scale = sqrt(float(np.mean(centres**2)) + width**2)
         return cls("flat", centres / scale, width / scale)
-
-
-@dataclass(frozen=True)
-class ContaminationPrior:
-    """What is assumed when the data do not tell, in units of the robust scale of the targets.
-
-    Each is a soft floor: steep below, nearly level above.
-
-    Parameters
-    ----------
-    noise_scale, noise_dof : float
-        The nominal noise variance has log density ``-(noise_dof log v + noise_scale / v) / 2``.
-    ratio : float
-        The spread of faults is rarely less than about this many nominal standard deviations: the log
-        density of their ratio ``rho`` is ``-(ratio / rho)^2 / 2`` for up to a hundred readings.
-    nominal : float
-        Nominal readings are rarely a small share ``p`` of all: its log density is ``-nominal / p``.
-    offset : float
-        The shift of faults has this standard deviation, in units of their spread.
-    signal : float
-        The function is rarely spread by less than about this many nominal standard deviations: the log
-        density of their ratio ``rho`` is ``-(signal / rho)^2 / 2``.
-    least_spread : float
-        What is spread by less is no fault but the misfit of an otherwise good model. This floor is hard.
-    least_noise : float
-        So is this one, under the nominal standard deviation.
-    """
-
-    noise_scale: float = 0.01
-    noise_dof: float = 3.0
-    ratio: float = 8.0
-    nominal: float = 0.5
-    offset: float = 2.0
-    signal: float = 1.5
-    least_spread: float = 0.5
-    least_noise: float = LEAST_NOISE
-
-    def __post_init__(self) -> None:
-        """Refuse values outside the model."""
-        for field in fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive and finite, got {value!r}")
-
-    def adapted(self, unit: float, least_noise: float) -> Self:
-        """With another unit than the robust scale of the targets, and no less noise than they can show."""
-        return replace(
-            self,
-            noise_scale=self.noise_scale * unit**2,
-            least_spread=self.least_spread * unit,
-            least_noise=max(self.least_noise, least_noise),
-        )
-
-    @cached_property
-    def box(self) -> FloatArray:
-        """Lower and upper end of each parameter beside the kernel's."""
-        noise = [2.0 * log(self.least_noise), LOG_NOISE_BOX[0, 1]]
-        spread = [log(self.least_spread), log(LARGEST_SPREAD)]
-        return np.array([noise, spread, [-LARGEST_SHIFT, LARGEST_SHIFT]])
-
-    def against(self, readings: int) -> Self:
-        """As steep against many readings, under the ratio.
-
-        Noise is never quite normal. The more readings, the surer it is that two branches describe it better,
-        but a branch that is not much wider holds no faults.
-        """
-        return replace(self, ratio=self.ratio * sqrt(max(readings / FEW_READINGS, 1.0)))
 
 
 @dataclass(frozen=True, eq=False)

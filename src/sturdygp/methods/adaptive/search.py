@@ -14,13 +14,8 @@ from sturdygp.methods.adaptive.candidate import Candidate, hopeful
 from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
-from sturdygp.methods.adaptive.model import (
-    EXTRA,
-    AdaptiveModel,
-    Branches,
-    ContaminationPrior,
-    Shape,
-)
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Shape
+from sturdygp.methods.adaptive.prior import EXTRA, ContaminationPrior
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, joined, resume, start_at
