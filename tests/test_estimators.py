@@ -392,7 +392,7 @@ def test_a_kernel_that_cannot_be_evaluated_is_refused_in_words(estimator):
     x = np.linspace(0, 5, 40)[:, None]
     refused = pytest.raises(ValueError, match=r"output 0 cannot be fitted.* in the units of y")
     with refused, pytest.warns(UserWarning, match="not free to follow it"):
-        estimator.set_params(kernel=sk.RBF(1.0)).fit(x, 1e-9 * np.sin(x[:, 0]))
+        estimator.set_params(kernel=sk.RBF(1.0)).fit(x, 1e-16 * np.sin(x[:, 0]))
 
 
 @pytest.mark.parametrize("kernel", [Matern52(), 2.0 * Matern52(), sk.ConstantKernel() * sk.RBF()], ids=repr)
