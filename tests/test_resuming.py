@@ -18,6 +18,7 @@ from sturdygp import (
 from sturdygp.datasets import make_synthetic
 from sturdygp.estimators import checkpoint
 from sturdygp.kernels import Matern32
+from sturdygp.methods.adaptive.search import Search
 from sturdygp.status import Status
 
 # A climb with the bound of a latent model: what can go on from a file.
@@ -160,6 +161,24 @@ def test_iterations_are_counted_through_all_climbs(estimator, data):
     if not isinstance(estimator, RCGPRegressor | StudentTGPRegressor):
         bounds = np.array([progress.bound for progress in heard])
         assert np.diff(bounds).min() >= -1e-8 * np.abs(bounds).max()
+
+
+def test_a_search_that_doubts_its_noise_is_heard_of_in_order_and_stops_when_told(monkeypatch):
+    at_the_top = Search._doubting
+    # As if the noise had not been doubted before.
+    monkeypatch.setattr(Search, "_doubting", lambda s, c, others: ([], 0) if others else at_the_top(s, c, []))
+    rng, t = np.random.default_rng(0), np.arange(200.0)
+    y = 5.0 * np.sin(2.0 * np.pi * t / 50.0) + 0.5 * t + 0.2 * rng.standard_normal(200)
+    y[rng.random(200) < 0.1] += 2.0
+    heard = []
+    model = RobustGPRegressor(callback=heard.append).fit(t[:, None], y)
+    bounds = np.array([progress.bound for progress in heard])
+    assert np.diff(bounds).min() >= -1e-8 * np.abs(bounds).max()
+    for last in range(1, len(heard) + 1, 5):
+        calls = []
+        model.set_params(callback=lambda p, calls=calls, last=last: calls.append(p) or len(calls) == last)
+        assert model.fit(t[:, None], y).status_ is Status.STOPPED
+        assert len(calls) == last
 
 
 def test_the_paper_s_algorithm_refuses_what_it_would_ignore(data, file):

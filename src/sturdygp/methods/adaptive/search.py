@@ -21,7 +21,7 @@ from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.alternating import Alternation, Start, joined, resume, start_at
 from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.methods.stages import sampled
-from sturdygp.optimise import Callback, Step
+from sturdygp.optimise import Callback, Step, above
 from sturdygp.status import Status
 
 SHAPES = (Shape.normal(), Shape.flat(5))
@@ -77,8 +77,12 @@ class Search:
         best = hopeful([found, *rivals])[0] if rivals else found
         if best is found:
             return found, spent
-        top = self._to_the_top(best)
-        return hopeful([found, top])[0], spent + top.optimum.n_evaluations
+        # A callback hears of no value below what was found, and is not asked again once it said stop.
+        heard = replace(self.problem, callback=above(self.problem.callback, found.optimum.value))
+        top = replace(self, problem=heard)._to_the_top(best)
+        better = hopeful([found, top])[0]
+        spent += top.optimum.n_evaluations
+        return (better.stopped() if top.optimum.status is Status.STOPPED else better), spent
 
     def _doubting(self, candidate: Candidate, others: list[Candidate]) -> tuple[list[Candidate], int]:
         """Climbs from a candidate with the noise of most readings, if its own is too large for them.
