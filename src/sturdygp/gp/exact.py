@@ -92,10 +92,14 @@ class ExactPosterior(Posterior):
         return self._moments.marginals
 
     def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay."""
+        """The same without the site at that input, or without a share of it; kernel and mean stay.
+
+        Not finite where the function goes through a target exactly: nothing is left to predict it from.
+        """
         marginals = self._moments.marginals
-        variance = marginals.variance / (1.0 - share * (1.0 - self._moments.shrinkage))
-        return Marginals(marginals.mean - share * self.alpha * variance, variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = marginals.variance / (1.0 - share * (1.0 - self._moments.shrinkage))
+            return Marginals(marginals.mean - share * self.alpha * variance, variance)
 
     def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
         """Derivatives of a function of the leave-one-out moments, given those with respect to the moments.

@@ -179,7 +179,7 @@ class Cells:
         """How many cells are times in a format, and whether these ascend."""
         times = self.times(time_format)
         read = times[~np.isnat(times)]
-        return len(read), bool(np.all(np.diff(read) >= np.timedelta64(0)))
+        return len(read), bool(np.all(read[1:] >= read[:-1]))
 
     def clock_format(self) -> str | None:
         """The format in which the given cells are times of day, but for some remarks."""

@@ -54,9 +54,7 @@ class Core:
         telling = not_common(problem.y)
         if posterior is None or np.count_nonzero(telling) < FEWEST:
             return None
-        # Where the function goes through a reading exactly, nothing is left to predict it from.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            residual = problem.y - posterior.leave_one_out().mean
+        residual = problem.y - posterior.leave_one_out().mean
         if not np.isfinite(residual).all():
             return None
         core = cls.of(residual, telling)

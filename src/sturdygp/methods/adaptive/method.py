@@ -162,12 +162,20 @@ def settled(prior: Prior, y: FloatArray, likelihood: BranchLikelihood, start: Po
     of the variational method, which is never improper.
     """
     posterior, spent = start, 1
-    responsibility = likelihood.tilted(y, posterior.leave_one_out()).responsibility
+    responsibility = judged_by_others(y, likelihood, posterior)
     for _ in range(ROUNDS):
         posterior = prior.condition(likelihood.sites(y, responsibility))
-        change = likelihood.tilted(y, posterior.leave_one_out()).responsibility - responsibility
+        change = judged_by_others(y, likelihood, posterior) - responsibility
         spent += 1
         if np.abs(change).max() < NEAR:
             return Calibrated(posterior, responsibility, spent)
         responsibility = responsibility + DAMPING * change
     return Calibrated(posterior, responsibility, spent, NOT_SETTLED)
+
+
+def judged_by_others(y: FloatArray, likelihood: BranchLikelihood, posterior: Posterior) -> FloatArray:
+    """Probabilities of the branches where the function is as all other readings leave it."""
+    others = posterior.leave_one_out()
+    if not np.isfinite(others.mean).all():
+        raise NotPositiveDefiniteError("the function goes through readings exactly, which leaves no noise")
+    return likelihood.tilted(y, others).responsibility
