@@ -1,8 +1,9 @@
-"""Series of a sensor whose faults are small beside what it measures, or whose readings are rounded.
+"""Series in which faults are easily mistaken: small beside the function, rounded, a peak, a constant.
 
 ``python benchmarks/series.py [--trials N] [--jobs N]`` counts which faults each method flags, and how many
-good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; and waves without any faults
-whose readings are rounded. Runs of 10 trials go into docs/results/series.json; ``--table`` prints them.
+good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; waves without any faults whose
+readings are rounded; a peak of few readings; a constant with fill values. Runs of 10 trials go into
+docs/results/series.json; ``--table`` prints them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sturdygp import AsorGPRegressor, MixtureGPRegressor, RobustGPRegressor
 from sturdygp.report.table import Table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "series.json"
-TRIALS, FIRST_SEED, ROWS = 10, 3000, 200
+TRIALS, FIRST_SEED, ROWS, FEW_ROWS = 10, 3000, 200, 80
 NOISE, FAULTY = 0.2, 0.1
 METHODS = {"robust": RobustGPRegressor(), "ASOR": AsorGPRegressor(), "mixture": MixtureGPRegressor()}
 
@@ -43,6 +44,20 @@ def rounded(rng: np.random.Generator, amplitude: float, noise: float) -> Series:
     return np.round(function + noise * rng.standard_normal(ROWS)), np.zeros(ROWS, dtype=bool)
 
 
+def peak(rng: np.random.Generator, size: float, rate: float) -> Series:
+    """A peak five readings wide at half of its height of 25 times the noise, on a slope."""
+    t, bad = np.arange(FEW_ROWS), rng.random(FEW_ROWS) < rate
+    function = 25.0 * NOISE * np.exp(-0.5 * ((t - rng.uniform(24, 56)) / 2.1) ** 2) + 0.01 * t
+    return function + NOISE * rng.standard_normal(FEW_ROWS) + size * bad, bad
+
+
+def constant(rng: np.random.Generator) -> Series:
+    """Noise around a constant, and three fill values."""
+    y, bad = 7.0 + rng.standard_normal(FEW_ROWS), np.zeros(FEW_ROWS, dtype=bool)
+    bad[rng.choice(FEW_ROWS, 3, replace=False)] = True
+    return np.where(bad, -999.0, y), bad
+
+
 PROBLEMS: dict[str, Draw] = {
     "faults of 2, no trend": lambda rng: along_a_trend(rng, 0.0, 2.0),
     "faults of 2, 0.5 a step": lambda rng: along_a_trend(rng, 0.5, 2.0),
@@ -50,6 +65,9 @@ PROBLEMS: dict[str, Draw] = {
     "rounded, noise of 0.3 steps": lambda rng: rounded(rng, 1.0, 0.3),
     "rounded, noise of a step": lambda rng: rounded(rng, 1.0, 1.0),
     "rounded noise alone": lambda rng: rounded(rng, 0.0, 0.5),
+    "a peak of five readings": lambda rng: peak(rng, 0.0, 0.0),
+    "such a peak, faults of 3": lambda rng: peak(rng, 3.0, 0.05),
+    "a constant, three of -999": constant,
 }
 
 
@@ -57,7 +75,7 @@ def trial(problem: str, method: str, seed: int) -> tuple[int, int, int, int]:
     """Faults, those found, good readings, and those flagged."""
     warnings.simplefilter("ignore")
     y, bad = PROBLEMS[problem](np.random.default_rng(seed))
-    flagged = clone(METHODS[method]).fit(np.arange(float(ROWS))[:, None], y).outlier_proba_ > 0.5
+    flagged = clone(METHODS[method]).fit(np.arange(float(y.size))[:, None], y).outlier_proba_ > 0.5
     return int(bad.sum()), int(flagged[bad].sum()), int((~bad).sum()), int(flagged[~bad].sum())
 
 

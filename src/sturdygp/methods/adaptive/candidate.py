@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.methods.adaptive.clustering import clustering
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination
 from sturdygp.methods.adaptive.prior import FEW_READINGS
 from sturdygp.methods.adaptive.screening import distinct
-from sturdygp.methods.alternating import Trail
+from sturdygp.methods.alternating import Trail, resume
 from sturdygp.methods.base import Problem
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
@@ -28,6 +30,10 @@ TRUST, LUCK = 2.0, 0.1
 EVIDENCE, TOGETHER = 1.0, 4.0
 # How far below the best a candidate is hopeless, in nats, beside what it gained of late.
 HOPELESS = 1.0
+# By how many nats readings must be predicted better to be trusted in spite of the bound.
+CONVINCING = 6.0
+# Readings that are nominal with a higher probability are trusted.
+PROBABLY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +78,24 @@ class Candidate:
             return False
         return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
 
+    @cached_property
+    def foretold(self) -> float:
+        """Log densities of all readings, each as the others predict it: nominal or faulty."""
+        posterior = self.optimum.carry.posterior
+        others = None if posterior is None else posterior.leave_one_out()
+        if others is None or not np.isfinite(others.mean).all():
+            return -inf
+        start = resume(self.problem.kernel, self.optimum)
+        contamination = Contamination.of(start.extra, self.model.shape)
+        likelihood = BranchLikelihood(contamination, float(start.latent.nominal))
+        return float(likelihood.tilted(self.problem.y, others).log_z.sum())
+
+    def tells_more_than(self, other: Candidate) -> bool:
+        """Whether it trusts all readings that the other trusts, and more, and yet predicts them better."""
+        trusted, before = self.nominal > PROBABLY, other.nominal > PROBABLY
+        more = bool((trusted >= before).all() and (trusted > before).any())
+        return more and self.foretold > other.foretold + CONVINCING
+
     def stopped(self) -> Candidate:
         """The same, ended by somebody's wish."""
         return replace(self, optimum=replace(self.optimum, status=Status.STOPPED))
@@ -93,7 +117,11 @@ class Candidate:
 
 
 def hopeful(rivals: list[Candidate]) -> list[Candidate]:
-    """Those that differ and may still become the best, which is first; only that one if none still climbs."""
+    """Those that differ and may still become the best, which is first; only that one if none still climbs.
+
+    The bound tells. But it speaks against a function that varies more in some places than in others, such as
+    a peak. There readings tell by themselves: what others predict is no fault.
+    """
     kept = distinct([c for c in rivals if c.optimum.status is not Status.FAILED])
     if not kept:
         raise NotPositiveDefiniteError(Status.FAILED.message)
@@ -103,5 +131,7 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
         return candidate.value + (luck if candidate.clean else 0.0)
 
     kept = sorted(kept, key=judged, reverse=True)
-    kept = [c for c in kept if judged(c) + c.outlook > judged(kept[0]) - HOPELESS]
-    return kept if any(c.climbing for c in kept) else kept[:1]
+    telling = [c for c in kept if c.tells_more_than(kept[0])]
+    hoped = [c for c in kept if c in telling or judged(c) + c.outlook > judged(kept[0]) - HOPELESS]
+    best = max(telling, key=lambda c: c.foretold, default=kept[0])
+    return [best, *(c for c in hoped if c is not best)] if any(c.climbing for c in hoped) else [best]

@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.starts import branches_of
 from sturdygp.methods.alternating import Start, Trail, resume
@@ -39,26 +40,28 @@ class Core:
     scale: float
 
     @classmethod
-    def of(cls, residual: FloatArray, telling: BoolArray) -> Self:
-        """The shortest interval with half of those that tell: faults may all lie on one side of it."""
-        ordered = np.sort(residual[telling])
+    def of(cls, residual: FloatArray, y: FloatArray) -> Self | None:
+        """The shortest interval with half of those that tell: faults may all lie on one side of it.
+
+        None if these are few, or agree to the last digit.
+        """
+        ordered = np.sort(residual[not_common(y)])
+        if ordered.size < FEWEST or not np.isfinite(residual).all():
+            return None
         half = ordered.size // 2
         widths = ordered[half:] - ordered[: ordered.size - half]
         first = int(np.argmin(widths))
-        return cls(residual - np.median(ordered[first : first + half + 1]), float(widths[first]) / HALF_WIDTH)
+        scale = float(widths[first]) / HALF_WIDTH
+        return cls(residual - np.median(ordered[first : first + half + 1]), scale) if scale > 0.0 else None
 
     @classmethod
     def behind(cls, problem: Problem, found: Optimum[Trail[Branches]]) -> Self | None:
         """That of what a climb leaves of the readings, if its noise is much too large for it."""
         posterior, noise = found.carry.posterior, exp(resume(problem.kernel, found).extra[0])
-        telling = not_common(problem.y)
-        if posterior is None or np.count_nonzero(telling) < FEWEST:
+        if posterior is None:
             return None
-        residual = problem.y - posterior.leave_one_out().mean
-        if not np.isfinite(residual).all():
-            return None
-        core = cls.of(residual, telling)
-        return core if 0.0 < core.scale**2 < NARROW * noise else None
+        core = cls.of(problem.y - posterior.leave_one_out().mean, problem.y)
+        return core if core is not None and core.scale**2 < NARROW * noise else None
 
     @property
     def members(self) -> BoolArray:
@@ -69,11 +72,11 @@ class Core:
         """Whether these probabilities say of nearly all readings what the core would say."""
         return float(np.mean((nominal > 0.5) != self.members)) < ALIKE
 
-    def start(self, model: AdaptiveModel, found: Start[Branches]) -> Start[Branches]:
-        """The function that was found with the noise of the core, beyond which readings are faulty."""
+    def start(self, model: AdaptiveModel, kernel: Kernel) -> Start[Branches]:
+        """A function of this kernel with the noise of the core, beyond which readings are faulty."""
         nominal = np.where(self.members, PROBABLY, 1.0 - PROBABLY)
         extra, branches = branches_of(model, self.residual, nominal, self.scale**2)
-        return Start(found.kernel, extra, branches)
+        return Start(kernel, extra, branches)
 
 
 def not_common(y: FloatArray) -> BoolArray:

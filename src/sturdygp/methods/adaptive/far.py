@@ -22,8 +22,9 @@ from sturdygp.optimise import Callback
 
 # Far faults are off by this many nominal standard deviations, and this many times as much as any other.
 FAR = 10.0
-# Others were hidden if without them the nominal variance is less than this share of what it was.
-CLEARER = 0.25
+# Others were hidden if without them the nominal variance is less than this share of what it was, and yet more
+# than half of what is left is nominal: out of mere noise a few readings can be chosen that agree.
+CLEARER, MOST = 0.25, 0.5
 # A reading is faulty if that is more probable than not. Fewer than these are not fitted alone, and fewer than
 # this share of all not either: what is left may be a part of the function that is all alike.
 FAULTY, FEWEST, SHARE = 0.5, 10, 2.0 / 3.0
@@ -58,7 +59,8 @@ def unkept(callback: Callback | None) -> Callback | None:
 
 def clearer(fit: Fit, before: Fit) -> bool:
     """Whether there was something to be seen behind the far readings."""
-    return fit.noise_variance < CLEARER * before.noise_variance
+    nominal = 0.0 if fit.outlier_proba is None else float(np.mean(fit.outlier_proba <= FAULTY))
+    return fit.noise_variance < CLEARER * before.noise_variance and nominal > MOST
 
 
 def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:

@@ -1,4 +1,4 @@
-"""How small noise may be, to judge by readings beside each other."""
+"""What readings beside each other tell: how small noise may be, and whether faults are side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy.spatial import KDTree
 
-from sturdygp._typing import FloatArray, IntArray
+from sturdygp._typing import BoolArray, FloatArray, IntArray
 from sturdygp.gp.rows import Extent
 from sturdygp.methods.base import Problem, in_memory
 from sturdygp.methods.stages import sampled
@@ -58,10 +58,34 @@ class Neighbourhood:
         return self.difference < DENSE
 
 
+def side_by_side(X: FloatArray, faulty: BoolArray) -> float:
+    """How many faults have a fault beside them: a standard score, to judge by faults at random places.
+
+    Examples
+    --------
+    >>> x, rows = np.arange(80.0)[:, None], np.arange(80)
+    >>> round(side_by_side(x, (rows >= 30) & (rows < 38))), round(side_by_side(x, rows % 10 == 0))
+    (9, -1)
+    """
+    count, n = int(np.count_nonzero(faulty)), faulty.size
+    if count in {0, n}:
+        return 0.0
+    share = (count - 1) / (n - 1)
+    beside = np.count_nonzero(faulty[nearest(X)[faulty]])
+    return (beside - count * share) / sqrt(max(count * share * (1.0 - share), 1.0 / n))
+
+
 def nearest(X: FloatArray) -> IntArray:
-    """Index of another row near each, inputs being counted in units of their spread."""
+    """Index of another row near each."""
+    return around(X, 1)[:, 0]
+
+
+def around(X: FloatArray, count: int) -> IntArray:
+    """Indices of so many other rows near each, inputs being counted in units of their spread."""
     spread = Extent.of(X).std
     scaled = X / np.where(spread > 0.0, spread, 1.0)
-    first, second = np.asarray(KDTree(scaled).query(scaled, k=2)[1]).T
-    # Of rows that are the same, either may come first.
-    return np.asarray(np.where(first == np.arange(len(X)), second, first))
+    found = np.asarray(KDTree(scaled).query(scaled, k=count + 1)[1])
+    own = found == np.arange(len(X))[:, None]
+    # Of rows that are the same, others may come first.
+    own[:, -1] |= ~own.any(axis=1)
+    return np.asarray(found[~own].reshape(len(X), count))

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, log
 
 from sturdygp._caching import cached_property
-from sturdygp.methods.adaptive.candidate import Candidate, hopeful
+from sturdygp.methods.adaptive.beside import REFINED, start_beside
+from sturdygp.methods.adaptive.candidate import PROBABLY, TOGETHER, Candidate, hopeful
 from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Shape
+from sturdygp.methods.adaptive.neighbours import side_by_side
 from sturdygp.methods.adaptive.prior import EXTRA, ContaminationPrior
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
@@ -94,7 +96,8 @@ class Search:
         if core is None or any(core.is_told_by(other.nominal) for other in others):
             return [], 0
         base = resume(self.problem.kernel, candidate.optimum)
-        climbs = [self._climb(shape, core.start(self._model(shape), base), COMPARING) for shape in SHAPES]
+        starts = [(shape, core.start(self._model(shape), base.kernel)) for shape in SHAPES]
+        climbs = [self._climb(shape, start, COMPARING) for shape, start in starts]
         spent = 1 + sum(climb.optimum.n_evaluations for climb in climbs)
         return [climb for climb in climbs if not climb.clustered], spent
 
@@ -167,6 +170,9 @@ class Search:
             doubting, for_doubt = self._doubting(ordinary, rivals)
             rivals += [ordinary, *doubting]
             spent += ordinary.optimum.n_evaluations + for_doubt
+        beside, for_start = self._beside(hopeful(rivals)[0], iterations)
+        rivals += beside
+        spent += for_start + sum(c.optimum.n_evaluations for c in beside)
         for _ in range(ROUNDS):
             rivals = hopeful(rivals)
             more = min(COMPARING, self.max_iter - rivals[0].optimum.n_iter)
@@ -174,7 +180,7 @@ class Search:
                 break
             rivals = [self._further(c, more) for c in rivals]
             spent += sum(c.optimum.n_evaluations for c in rivals)
-        return rivals[0], spent
+        return hopeful(rivals)[0], spent
 
     def _guesses(self, levels: list[Level]) -> list[Guess]:
         """From every level, in every shape and with every length."""
@@ -188,6 +194,18 @@ class Search:
         model, kernel = self._model(SHAPES[0]), lengthened(self.problem.kernel, length)
         start = TRUSTING.supposition(model, self.noise_share).at(kernel)
         return self._climb(model.shape, start, max_iter)
+
+    def _beside(self, best: Candidate, max_iter: int) -> tuple[list[Candidate], int]:
+        """As if the function were about what readings beside each other have in common.
+
+        Only where readings are dense, or if faults are side by side in what is best so far: they may be a
+        part of the function. Also count the factorisations that it took to know where to start.
+        """
+        if not self.dense and side_by_side(self.problem.inputs, best.nominal <= PROBABLY) <= TOGETHER:
+            return [], 0
+        model, kernel = self._model(SHAPES[0]), lengthened(self.problem.kernel, SHORT)
+        start = start_beside(self.problem, model, kernel)
+        return [] if start is None else [self._climb(model.shape, start, max_iter)], REFINED
 
     def _climb(
         self, shape: Shape, start: Start[Branches], max_iter: int, callback: Callback | None = None
