@@ -1,8 +1,8 @@
 """Series in which faults are easily mistaken: small beside the function, rounded, a peak, a constant.
 
 ``python benchmarks/series.py [--trials N] [--jobs N]`` counts which faults each method flags, and how many
-good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; waves without any faults whose
-readings are rounded; a peak of few readings; a constant with fill values. Runs of 10 trials go into
+good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; waves without any faults
+whose readings are rounded; a peak of few readings; a constant with fill values. Runs of 10 trials go into
 docs/results/series.json; ``--table`` prints them.
 """
 

@@ -54,7 +54,7 @@ def test_faults_beside_a_peak_are_found(seed):
     assert len(flagged) <= 4
 
 
-@pytest.mark.parametrize("size", [1.0, 2.0])
+@pytest.mark.parametrize("size", [1.5, 2.0])
 def test_a_burst_has_sharp_edges_and_is_faulty(size):
     rng, x = np.random.default_rng(0), np.linspace(0, 10, 250)
     f, burst = 0.7 * x, slice(120, 140)

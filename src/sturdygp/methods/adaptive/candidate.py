@@ -33,7 +33,7 @@ HOPELESS = 1.0
 # By how many nats readings must be predicted better to be trusted in spite of the bound.
 CONVINCING = 6.0
 # Readings that are nominal with a higher probability are trusted.
-PROBABLY = 0.5
+TRUSTED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Candidate:
 
     def tells_more_than(self, other: Candidate) -> bool:
         """Whether it trusts all readings that the other trusts, and more, and yet predicts them better."""
-        trusted, before = self.nominal > PROBABLY, other.nominal > PROBABLY
+        trusted, before = self.nominal > TRUSTED, other.nominal > TRUSTED
         more = bool((trusted >= before).all() and (trusted > before).any())
         return more and self.foretold > other.foretold + CONVINCING
 

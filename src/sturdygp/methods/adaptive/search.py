@@ -11,7 +11,7 @@ from math import ceil, inf, log
 
 from sturdygp._caching import cached_property
 from sturdygp.methods.adaptive.beside import REFINED, start_beside
-from sturdygp.methods.adaptive.candidate import PROBABLY, TOGETHER, Candidate, hopeful
+from sturdygp.methods.adaptive.candidate import TOGETHER, TRUSTED, Candidate, hopeful
 from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
@@ -161,18 +161,7 @@ class Search:
 
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
-        iterations = min(COMPARING, self.max_iter)
-        guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
-        rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
-        spent = sum(c.optimum.n_evaluations for c in rivals)
-        for length in (ORDINARY, SHORT) if self.dense else (ORDINARY,):
-            ordinary = self._ordinary(length, iterations)
-            doubting, for_doubt = self._doubting(ordinary, rivals)
-            rivals += [ordinary, *doubting]
-            spent += ordinary.optimum.n_evaluations + for_doubt
-        beside, for_start = self._beside(hopeful(rivals)[0], iterations)
-        rivals += beside
-        spent += for_start + sum(c.optimum.n_evaluations for c in beside)
+        rivals, spent = self._rivals(levels, min(COMPARING, self.max_iter))
         for _ in range(ROUNDS):
             rivals = hopeful(rivals)
             more = min(COMPARING, self.max_iter - rivals[0].optimum.n_iter)
@@ -181,6 +170,19 @@ class Search:
             rivals = [self._further(c, more) for c in rivals]
             spent += sum(c.optimum.n_evaluations for c in rivals)
         return hopeful(rivals)[0], spent
+
+    def _rivals(self, levels: list[Level], iterations: int) -> tuple[list[Candidate], int]:
+        """All that are compared, each climbed a little."""
+        guesses = distinct(self._guesses(levels), ROUGH * self.problem.y.size)[:KEPT]
+        rivals = [self._climb(guess.model.shape, guess.start, iterations) for guess in guesses]
+        spent = sum(c.optimum.n_evaluations for c in rivals)
+        for length in (ORDINARY, SHORT) if self.dense else (ORDINARY,):
+            ordinary = self._ordinary(length, iterations)
+            doubting, for_doubt = self._doubting(ordinary, rivals)
+            rivals += [ordinary, *doubting]
+            spent += ordinary.optimum.n_evaluations + for_doubt
+        beside, for_beside = self._beside(hopeful(rivals)[0], iterations)
+        return [*rivals, *beside], spent + for_beside
 
     def _guesses(self, levels: list[Level]) -> list[Guess]:
         """From every level, in every shape and with every length."""
@@ -199,13 +201,16 @@ class Search:
         """As if the function were about what readings beside each other have in common.
 
         Only where readings are dense, or if faults are side by side in what is best so far: they may be a
-        part of the function. Also count the factorisations that it took to know where to start.
+        part of the function. Also count the factorisations.
         """
-        if not self.dense and side_by_side(self.problem.inputs, best.nominal <= PROBABLY) <= TOGETHER:
+        if not self.dense and side_by_side(self.problem.inputs, best.nominal <= TRUSTED) <= TOGETHER:
             return [], 0
         model, kernel = self._model(SHAPES[0]), lengthened(self.problem.kernel, SHORT)
         start = start_beside(self.problem, model, kernel)
-        return [] if start is None else [self._climb(model.shape, start, max_iter)], REFINED
+        if start is None:
+            return [], REFINED
+        climbed = self._climb(model.shape, start, max_iter)
+        return [climbed], REFINED + climbed.optimum.n_evaluations
 
     def _climb(
         self, shape: Shape, start: Start[Branches], max_iter: int, callback: Callback | None = None
