@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import click
 import numpy as np
@@ -373,6 +374,15 @@ def test_without_pandas_the_commands_say_what_to_install(run, data, monkeypatch)
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", without)
     assert "pip install 'sturdygp[tables]'" in failing(run, "flag", data, "--target", "temperature")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
+def test_a_format_without_its_library_is_refused_before_the_fit(run, data, tmp_path, monkeypatch, ending):
+    read, work = (import_module(f"sturdygp.{name}") for name in ("tables.read", "cli.table_work"))
+    monkeypatch.setattr(read, "find_spec", lambda name: None)
+    monkeypatch.setattr(work, "flag_table", lambda *arguments: pytest.fail("fitted in vain"))
+    said = failing(run, "flag", data, "--target", "temperature", "--out", tmp_path / f"flagged.{ending}")
+    assert f".{ending} files need another library" in said
 
 
 def test_fits_that_do_not_converge_are_told(run, data, monkeypatch):

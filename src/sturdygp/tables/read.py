@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET_FORMATS = (".parquet", ".pq")
 EXCEL_FORMATS = (".xlsx", ".xlsm")
 FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
+# Libraries of which pandas needs one.
+LIBRARIES = dict.fromkeys(PARQUET_FORMATS, ("pyarrow", "fastparquet")) | dict.fromkeys(
+    EXCEL_FORMATS, ("openpyxl",)
+)
 TELL_SEPARATOR = "tell what stands between fields with --separator"
 
 
@@ -90,12 +95,14 @@ def read_excel(path: Path, decimal: str) -> TableFile:
 
 
 def check_ending(path: Path) -> str:
-    """The ending of a file, if it names a format."""
+    """The ending of a file, if it names a format that can be read and written here."""
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise TableError(
             f"{path.name} does not end in one of {', '.join(FORMATS)}, so its format is not known"
         )
+    if ending in LIBRARIES and not any(find_spec(name) for name in LIBRARIES[ending]):
+        raise TableError(f"{ending} files need another library: {HOW_TO_INSTALL}")
     return ending
 
 
