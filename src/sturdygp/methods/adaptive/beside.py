@@ -9,6 +9,7 @@ from sturdygp.kernels.base import Kernel
 from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.neighbours import around
+from sturdygp.methods.adaptive.starts import LEAST_VARIANCE
 from sturdygp.methods.alternating import Start
 from sturdygp.methods.base import Problem
 
@@ -41,5 +42,5 @@ def _start(residual: FloatArray, model: AdaptiveModel, kernel: Kernel) -> Start[
     core = Core.of(residual, model.y)
     if core is None:
         return None
-    theta = kernel.scaled(float(np.var(model.y[core.members]))).theta
-    return core.start(model, kernel.with_theta(np.clip(theta, *kernel.bounds.T)))
+    variance = max(float(np.var(model.y[core.members])), LEAST_VARIANCE)
+    return core.start(model, kernel.with_theta(np.clip(kernel.scaled(variance).theta, *kernel.bounds.T)))
