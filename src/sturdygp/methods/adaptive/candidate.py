@@ -12,7 +12,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.prior import FEW_READINGS
 from sturdygp.methods.adaptive.screening import distinct
 from sturdygp.methods.alternating import Trail, resume
@@ -85,9 +85,7 @@ class Candidate:
         others = None if posterior is None else posterior.leave_one_out()
         if others is None or not np.isfinite(others.mean).all():
             return -inf
-        start = resume(self.problem.kernel, self.optimum)
-        contamination = Contamination.of(start.extra, self.model.shape)
-        likelihood = BranchLikelihood(contamination, float(start.latent.nominal))
+        likelihood = BranchLikelihood.at(resume(self.problem.kernel, self.optimum), self.model.shape)
         return float(likelihood.tilted(self.problem.y, others).log_z.sum())
 
     def tells_more_than(self, other: Candidate) -> bool:

@@ -13,7 +13,8 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.methods.adaptive.model import Contamination
+from sturdygp.methods.adaptive.model import Branches, Contamination, Shape
+from sturdygp.methods.alternating import Start
 from sturdygp.methods.base import Verdict
 
 # Share of faults from which they are on one side.
@@ -68,6 +69,11 @@ class BranchLikelihood:
     contamination: Contamination
     nominal: float
     found: Faults | None = None
+
+    @classmethod
+    def at(cls, start: Start[Branches], shape: Shape) -> Self:
+        """That of a point of a climb."""
+        return cls(Contamination.of(start.extra, shape), float(start.latent.nominal))
 
     @property
     def faults(self) -> Faults:

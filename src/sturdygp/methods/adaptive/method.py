@@ -13,7 +13,7 @@ from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.neighbours import Neighbourhood
 from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.adaptive.search import Search
@@ -78,7 +78,7 @@ class Adaptive:
 def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Branches]], spent: int) -> Fit:
     """What a climb comes to, with intervals and probabilities that allow for doubt."""
     start = resume(problem.kernel, optimum)
-    likelihood = BranchLikelihood(Contamination.of(start.extra, model.shape), float(start.latent.nominal))
+    likelihood = BranchLikelihood.at(start, model.shape)
     prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
     calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
     covariance = parameter_covariance(optimum, start, model.prior.box)
