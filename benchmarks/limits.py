@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -27,6 +27,7 @@ from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.method import concluded
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
 from sturdygp.methods.adaptive.prior import ContaminationPrior
+from sturdygp.methods.adaptive.profiled import Reading
 from sturdygp.methods.adaptive.search import SHAPES
 from sturdygp.methods.adaptive.starts import responsibilities
 from sturdygp.methods.alternating import Alternation, Start
@@ -46,7 +47,7 @@ KNOWING = {"started from the truth": False, "told the contamination": True}
 class FixedShare(AdaptiveModel):
     """The flagship's model with a known share of nominal readings."""
 
-    share: float
+    share: float = field(kw_only=True)
 
     def best_share(self, count: np.ndarray) -> np.ndarray:
         """Whatever the data say."""
@@ -66,14 +67,15 @@ class Informed:
         """From two length scales; the better one counts."""
         c, n = self.contamination, problem.y.size
         given = (problem.y, c.shape, ContaminationPrior().against(n))
-        model = FixedShare(*given, self.share) if self.told else AdaptiveModel(*given)
+        model = FixedShare(*given, share=self.share) if self.told else AdaptiveModel(*given)
         box = np.column_stack([c.extra, c.extra]) if self.told else ContaminationPrior().box
         loop = Alternation(model, problem, box, FunctionPrior.of(problem, ContaminationPrior().signal))
         nominal = np.where(self.faulty, 1.0 - SURE, SURE)
         branches = responsibilities(c, problem.y - np.median(problem.y[~self.faulty]), nominal)
         latent = Branches(branches, np.array(self.share))
         starts = [Start(lengthened(problem.kernel, by), c.extra, latent) for by in (0.0, LONGER)]
-        return concluded(problem, model, *loop.best_climb(starts, max_iter=1000, tol=1e-4 * n))
+        best, spent = loop.best_climb(starts, max_iter=1000, tol=1e-4 * n)
+        return concluded(problem, Reading.at(model, problem, best), best, spent)
 
 
 class InformedGPRegressor(RobustGPRegressor):

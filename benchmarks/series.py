@@ -1,9 +1,10 @@
-"""Series in which faults are easily mistaken: small beside the function, rounded, a peak, a constant.
+"""Series in which faults are easily mistaken: small beside the function, rounded, uneven noise, a peak.
 
 ``python benchmarks/series.py [--trials N] [--jobs N]`` counts which faults each method flags, and how many
 good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; waves without any faults
-whose readings are rounded; a peak of few readings; a constant with fill values. Runs of 10 trials go into
-docs/results/series.json; ``--table`` prints them.
+whose readings are rounded; noise that is a tenth of the level, or grows with time, with and without faults; a
+peak of few readings; a constant with fill values. Runs of 10 trials go into docs/results/series.json;
+``--table`` prints them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ def rounded(rng: np.random.Generator, amplitude: float, noise: float) -> Series:
     return np.round(function + noise * rng.standard_normal(ROWS)), np.zeros(ROWS, dtype=bool)
 
 
+def uneven(rng: np.random.Generator, growing: float, rate: float) -> Series:
+    """Noise of a tenth of the level, or growing so many times over with time; faults 12 too high."""
+    t, bad = np.linspace(0.0, 1.0, ROWS), rng.random(ROWS) < rate
+    function = 5.0 + 4.0 * np.sin(2.0 * np.pi * 2.5 * t)
+    noise = NOISE * growing**t if growing else 0.1 * function
+    return function + noise * rng.standard_normal(ROWS) + 12.0 * bad, bad
+
+
 def peak(rng: np.random.Generator, size: float, rate: float) -> Series:
     """A peak five readings wide at half of its height of 25 times the noise, on a slope."""
     t, bad = np.arange(FEW_ROWS), rng.random(FEW_ROWS) < rate
@@ -65,6 +74,10 @@ PROBLEMS: dict[str, Draw] = {
     "rounded, noise of 0.3 steps": lambda rng: rounded(rng, 1.0, 0.3),
     "rounded, noise of a step": lambda rng: rounded(rng, 1.0, 1.0),
     "rounded noise alone": lambda rng: rounded(rng, 0.0, 0.5),
+    "noise of a tenth of the level": lambda rng: uneven(rng, 0.0, 0.0),
+    "such noise, faults of 12": lambda rng: uneven(rng, 0.0, FAULTY),
+    "noise grows tenfold with time": lambda rng: uneven(rng, 10.0, 0.0),
+    "growing noise, faults of 12": lambda rng: uneven(rng, 10.0, FAULTY),
     "a peak of five readings": lambda rng: peak(rng, 0.0, 0.0),
     "such a peak, faults of 3": lambda rng: peak(rng, 3.0, 0.05),
     "a constant, three of -999": constant,

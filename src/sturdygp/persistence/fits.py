@@ -14,6 +14,7 @@ from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
 from sturdygp.methods.base import Fit, OutlierModel
 from sturdygp.methods.mixture import MixtureOutliers, MixturePrior
+from sturdygp.methods.noise_profile import BENDS, NoiseProfile, Ranks
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
 from sturdygp.persistence.record import Record, plain_number
@@ -61,6 +62,7 @@ def encode_fit(fit: Fit, store: ArrayStore) -> Json:
         "outlier_model": None if fit.outlier_model is None else encode_outliers(fit.outlier_model, store),
         "n_densities": None if fit.n_densities is None else plain_number(fit.n_densities),
         "dof": None if fit.dof is None else plain_number(fit.dof),
+        "noise_profile": None if fit.noise_profile is None else encode_profile(fit.noise_profile, store),
         "note": fit.note,
     }
 
@@ -86,8 +88,32 @@ def decode_fit(record: Record, n_features: int) -> Fit:
         else None,
         n_densities=record.number("n_densities") if record.given("n_densities") else None,
         dof=record.number("dof") if record.given("dof") else None,
+        noise_profile=decode_profile(record.child("noise_profile"), n_features)
+        if record.given("noise_profile")
+        else None,
         note=record.text("note"),
     )
+
+
+def encode_profile(profile: NoiseProfile, store: ArrayStore) -> Json:
+    """Where nominal noise is larger than elsewhere."""
+    return {
+        "along": profile.along,
+        "values": store.add(profile.ranks.values),
+        "ranks": store.add(profile.ranks.ranks),
+        "bend": store.add(profile.bend),
+        "least": plain_number(profile.least),
+    }
+
+
+def decode_profile(record: Record, n_features: int) -> NoiseProfile:
+    """What :func:`encode_profile` described."""
+    along = record.integer("along") if record.given("along") else None
+    if along is not None and not 0 <= along < n_features:
+        raise record.fail("along", f"the number of one of {n_features} inputs")
+    values = record.floats("values", None)
+    ranks = Ranks(values, record.floats("ranks", len(values)))
+    return NoiseProfile(along, ranks, record.floats("bend", BENDS), record.number("least"))
 
 
 def encode_outliers(model: OutlierModel, store: ArrayStore) -> Json:

@@ -11,10 +11,12 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.methods.adaptive.clustering import clustering
+from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.prior import FEW_READINGS
 from sturdygp.methods.adaptive.screening import distinct
+from sturdygp.methods.adaptive.uneven import TRUSTED, Unevenness
 from sturdygp.methods.alternating import Trail, resume
 from sturdygp.methods.base import Problem
 from sturdygp.optimise import Optimum
@@ -24,16 +26,12 @@ from sturdygp.status import Status
 # asked for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that
 # agree, and out of few readings as many as out of a hundred.
 TRUST, LUCK = 2.0, 0.1
-# Faults that lie together may be noise that is not the same everywhere. They are believed if each adds this
-# many nats, times the nominal share: noise that is larger in places is larger in few of them.
-# That they lie together is a surprise of this many standard deviations if faults are independent.
-EVIDENCE, TOGETHER = 1.0, 4.0
+# Faults lie together if that is a surprise of this many standard deviations where they are independent.
+TOGETHER = 4.0
 # How far below the best a candidate is hopeless, in nats, beside what it gained of late.
 HOPELESS = 1.0
 # By how many nats readings must be predicted better to be trusted in spite of the bound.
 CONVINCING = 6.0
-# Readings that are nominal with a higher probability are trusted.
-TRUSTED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,21 +40,20 @@ class Candidate:
 
     model: AdaptiveModel
     problem: Problem
+    assumed: FunctionPrior
     optimum: Optimum[Trail[Branches]]
     gained: float
 
     @cached_property
     def value(self) -> float:
-        """The bound, more if the data are read as clean, less if faults lie together."""
-        if self.clean:
-            return self.optimum.value + TRUST
-        faults = (1.0 - self.share) * self.nominal.size
-        return self.optimum.value - (EVIDENCE * faults * self.share if self.clustered else 0.0)
+        """The bound, more if the data are read as clean or their noise is not the same everywhere."""
+        uneven = self.uneven.gain if self.uneven else 0.0
+        return self.optimum.value + uneven + (TRUST if self.clean else 0.0)
 
     @property
     def share(self) -> float:
-        """The share of nominal readings."""
-        return float(self.nominal.mean())
+        """The share of nominal readings, where noise is larger than elsewhere if readings tell that."""
+        return self.uneven.noise.share if self.uneven else float(self.nominal.mean())
 
     @property
     def clean(self) -> bool:
@@ -78,6 +75,17 @@ class Candidate:
             return False
         return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
 
+    @property
+    def likelihood(self) -> BranchLikelihood:
+        """What it takes readings for."""
+        return BranchLikelihood.at(resume(self.problem.kernel, self.optimum), self.model)
+
+    @cached_property
+    def uneven(self) -> Unevenness | None:
+        """Where noise is larger than elsewhere, if readings tell that."""
+        posterior = self.optimum.carry.posterior
+        return None if posterior is None else Unevenness.of(self.problem, posterior, self.likelihood)
+
     @cached_property
     def foretold(self) -> float:
         """Log densities of all readings, each as the others predict it: nominal or faulty."""
@@ -85,8 +93,7 @@ class Candidate:
         others = None if posterior is None else posterior.leave_one_out()
         if others is None or not np.isfinite(others.mean).all():
             return -inf
-        likelihood = BranchLikelihood.at(resume(self.problem.kernel, self.optimum), self.model.shape)
-        return float(likelihood.tilted(self.problem.y, others).log_z.sum())
+        return float(self.likelihood.tilted(self.problem.y, others).log_z.sum())
 
     def tells_more_than(self, other: Candidate) -> bool:
         """Whether it trusts all readings that the other trusts, and more, and yet predicts them better."""

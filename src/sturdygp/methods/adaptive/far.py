@@ -7,7 +7,7 @@ described better as noise, which then is much too large.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log, sqrt
+from math import log
 
 import numpy as np
 
@@ -38,9 +38,12 @@ def far_faults(problem: Problem, fit: Fit) -> BoolArray | None:
     if not faulty.any():
         return None
     mean = gather(problem.X, fit.posterior.predict_mean, joined)
-    distance, near = np.where(faulty, np.abs(problem.y - mean), 0.0), FAR * sqrt(fit.noise_variance)
+    distance, near = (
+        np.where(faulty, np.abs(problem.y - mean), 0.0),
+        FAR * np.sqrt(fit.noise_at(problem.X, mean)),
+    )
     farthest_near = float(distance[distance <= near].max(initial=0.0))
-    far = distance > max(near, FAR * farthest_near)
+    far = distance > np.maximum(near, FAR * farthest_near)
     between = (distance > near) & ~far
     enough = np.count_nonzero(~far) >= max(FEWEST, SHARE * far.size)
     return far if far.any() and not between.any() and enough else None

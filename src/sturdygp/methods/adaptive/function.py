@@ -60,9 +60,9 @@ class FunctionPrior:
 
     def at(self, kernel: Kernel, extra: FloatArray) -> LogDensity:
         """The log density of the ratio ``rho`` of standard deviations is ``-(signal / rho)^2 / 2``."""
-        variance = float(kernel.diag(self.rows).mean())
-        loss = 0.5 * self.signal**2 * exp(extra[0]) / variance
-        by_row = np.full(len(self.rows), loss / (variance * len(self.rows)))
+        burden = self.burden(kernel)
+        loss = 0.5 * burden * exp(extra[0])
+        by_row = np.full(len(self.rows), loss * burden / (self.signal**2 * len(self.rows)))
         by_extra = np.zeros_like(extra)
         by_extra[0] = -loss
         return LogDensity(
@@ -70,6 +70,10 @@ class FunctionPrior:
             self.lengths.gradient(kernel.theta) + kernel.diag_pullback(self.rows, by_row),
             by_extra,
         )
+
+    def burden(self, kernel: Kernel) -> float:
+        """Twice what a unit of noise variance costs."""
+        return self.signal**2 / float(kernel.diag(self.rows).mean())
 
 
 def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import Literal, Self
 
@@ -13,7 +13,7 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.methods.adaptive.model import Branches, Contamination, Shape
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination
 from sturdygp.methods.alternating import Start
 from sturdygp.methods.base import Verdict
 
@@ -25,11 +25,12 @@ UNSEEN, REACH = 1e-3, 10.0
 
 @dataclass(frozen=True, eq=False)
 class TiltedBranches:
-    """Moments of cavity times likelihood, and the probability of each branch."""
+    """Moments of cavity times likelihood, and the probability of each branch; the log density of both."""
 
     log_z: FloatArray
     moments: Marginals
     responsibility: FloatArray
+    log_joint: FloatArray
 
 
 @dataclass(frozen=True)
@@ -63,17 +64,19 @@ class BranchLikelihood:
     """A mixture of normals: nominal first, then the cells of the contaminated branch.
 
     The prior of the contamination keeps it from being narrow; ``found`` are the faults as they are, if there
-    are any.
+    are any. The nominal variance of a reading is the noise times its ``relative_noise``.
     """
 
     contamination: Contamination
     nominal: float
     found: Faults | None = None
+    relative_noise: FloatArray = field(default_factory=lambda: np.ones(1))
 
     @classmethod
-    def at(cls, start: Start[Branches], shape: Shape) -> Self:
+    def at(cls, start: Start[Branches], model: AdaptiveModel) -> Self:
         """That of a point of a climb."""
-        return cls(Contamination.of(start.extra, shape), float(start.latent.nominal))
+        contamination, nominal = Contamination.of(start.extra, model.shape), float(start.latent.nominal)
+        return cls(contamination, nominal, relative_noise=model.relative_noise)
 
     @property
     def faults(self) -> Faults:
@@ -99,9 +102,10 @@ class BranchLikelihood:
 
     @cached_property
     def variance(self) -> FloatArray:
-        """Its variance."""
-        cells = self.contamination.shape.centres.size
-        return np.append(self.noise, np.full(cells, self.contamination.cell_variance))
+        """Its variance, in a row for each reading; or in one row for all."""
+        noise = self.noise * self.relative_noise[:, None]
+        cells = (len(noise), self.contamination.shape.centres.size)
+        return np.hstack([noise, np.full(cells, self.contamination.cell_variance)])
 
     def tilted(self, y: FloatArray, cavity: Marginals, share: float = 1.0) -> TiltedBranches:
         """Integrate the likelihood against normal cavities."""
@@ -116,7 +120,7 @@ class BranchLikelihood:
         step = gain * delta
         mean_step = (r * step).sum(axis=1)
         variance = (r * (gain * self.variance + (step - mean_step[:, None]) ** 2)).sum(axis=1)
-        return TiltedBranches(log_z, Marginals(cavity.mean + mean_step, variance), r)
+        return TiltedBranches(log_z, Marginals(cavity.mean + mean_step, variance), r, log_joint)
 
     def sites(self, y: FloatArray, responsibility: FloatArray) -> Sites:
         """Sites of readings whose branches have these probabilities; their scale is left out."""
@@ -126,14 +130,16 @@ class BranchLikelihood:
 
     def weights(self, responsibility: FloatArray) -> FloatArray:
         """Share of its nominal precision that a reading keeps, on average over its branches."""
-        return np.asarray(np.minimum(self.noise * (responsibility / self.variance).sum(axis=1), 1.0))
+        precision = (responsibility / self.variance).sum(axis=1)
+        return np.asarray(np.minimum(self.noise * self.relative_noise * precision, 1.0))
 
-    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``.
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise.
 
         They may be faulty in a way that no reading of the fit was: on the other side, or much further off.
         """
-        tilted, distance = self.tilted(y, Marginals(mean, variance)), y - mean
+        there = replace(self, relative_noise=noise / self.noise)
+        tilted, distance = there.tilted(y, Marginals(mean, variance)), y - mean
         reach = REACH**2 * float(self.contamination.shift**2 + self.contamination.spread**2) + variance
         unseen = log(UNSEEN) - 0.5 * (LOG_2PI + np.log(reach) + distance**2 / reach)
         log_density = np.logaddexp(log(1.0 - UNSEEN) + tilted.log_z, unseen)

@@ -13,12 +13,13 @@ from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.model import Branches
 from sturdygp.methods.adaptive.neighbours import Neighbourhood
 from sturdygp.methods.adaptive.prior import ContaminationPrior
+from sturdygp.methods.adaptive.profiled import Reading, profiled
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
-from sturdygp.methods.alternating import Start, Trail, resume, state_of
+from sturdygp.methods.alternating import Start, Trail, state_of
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.optimise import Optimum
@@ -72,13 +73,15 @@ class Adaptive:
         prior = self.prior.adapted(beside.unit, problem.least_noise)
         search = Search(nearer, prior, self.noise_variance, tol, self.max_iter, beside.dense)
         best, spent = search.best(levels(self.n_starts, problem.rng))
-        return concluded(replace(best.problem, y=problem.y), best.model, best.optimum, spent)
+        return concluded(
+            replace(best.problem, y=problem.y), profiled(best, self.max_iter, tol), best.optimum, spent
+        )
 
 
-def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Branches]], spent: int) -> Fit:
+def concluded(problem: Problem, reading: Reading, optimum: Optimum[Trail[Branches]], spent: int) -> Fit:
     """What a climb comes to, with intervals and probabilities that allow for doubt."""
-    start = resume(problem.kernel, optimum)
-    likelihood = BranchLikelihood.at(start, model.shape)
+    model, start = reading.model, reading.start
+    likelihood = BranchLikelihood.at(start, model)
     prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
     calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
     covariance = parameter_covariance(optimum, start, model.prior.box)
@@ -88,11 +91,12 @@ def concluded(problem: Problem, model: AdaptiveModel, optimum: Optimum[Trail[Bra
         noise_variance=likelihood.noise,
         weights=likelihood.weights(calibrated.responsibility),
         outlier_proba=calibrated.faulty,
-        outlier_model=replace(likelihood, found=faults_in(problem.y, calibrated)),
-        bound=optimum.value,
+        outlier_model=replace(likelihood, found=faults_in(problem.y, calibrated), relative_noise=np.ones(1)),
+        noise_profile=reading.profile,
+        bound=reading.bound,
         status=optimum.status,
         n_iter=optimum.n_iter,
-        n_factorizations=spent + calibrated.n_factorizations + len(posterior.moved),
+        n_factorizations=spent + reading.spent + calibrated.n_factorizations + len(posterior.moved),
         trace=optimum.trace,
         note=calibrated.note,
         resume=state_of(optimum),

@@ -7,7 +7,7 @@ one, where ``u`` has a fixed :class:`Shape` of zero mean and unit variance. The 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, sqrt
 
 import numpy as np
@@ -96,18 +96,16 @@ class Contamination:
         """Variance of every cell."""
         return (self.spread * self.shape.width) ** 2
 
-    @property
-    def log_factors(self) -> tuple[FloatArray, FloatArray]:
-        """What stands before the exponentials of the nominal density and of a cell's, but for ``2 pi``."""
-        return -0.5 * np.log(self.noise), -0.5 * np.log(self.cell_variance)
+    def relative_densities(self, squared: FloatArray, by_cell: FloatArray, noise: FloatArray) -> FloatArray:
+        """Densities for expected squared distances, nominal in the first row; the largest is 1.
 
-    def relative_densities(self, squared: FloatArray, by_cell: FloatArray) -> FloatArray:
-        """Densities for expected squared distances, nominal in the first row; the largest is 1."""
-        nominal, cell = self.log_factors
+        ``noise`` is the nominal variance of each reading, or of all.
+        """
+        cell_variance = column(self.cell_variance)
         log_density = np.concatenate(
             [
-                (column(nominal) - 0.5 * squared / column(self.noise))[..., None, :],
-                column(cell)[..., None] - 0.5 * by_cell / column(self.cell_variance)[..., None],
+                (log_factor(noise) - 0.5 * squared / noise)[..., None, :],
+                (log_factor(cell_variance)[..., None] - 0.5 * by_cell / cell_variance[..., None]),
             ],
             axis=-2,
         )
@@ -118,26 +116,34 @@ class Contamination:
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveModel:
-    """The likelihood as a latent model; ``extra`` are log noise variance, log spread and offset."""
+    """The likelihood as a latent model; ``extra`` are log noise variance, log spread and offset.
+
+    The nominal variance of a reading is the noise variance times its ``relative_noise``.
+    """
 
     y: FloatArray
     shape: Shape
     prior: ContaminationPrior
+    relative_noise: FloatArray = field(default_factory=lambda: np.ones(1))
+
+    def nominal_variance(self, c: Contamination) -> FloatArray:
+        """That of each reading, or one that is the same for all."""
+        return np.asarray(column(c.noise) * self.relative_noise)
 
     def sites(self, extra: FloatArray, latent: Branches) -> Sites:
         """Precisions of all branches added up; their targets averaged; the rest stands in the scale."""
         c, r = Contamination.of(extra, self.shape), latent.responsibility
         nominal, cells, faulty = latent.parts
         cell_variance, shift = column(c.cell_variance), c.cell_shift[..., None, :]
-        precision = nominal / column(c.noise) + faulty / cell_variance
+        noise = self.nominal_variance(c)
+        precision = nominal / noise + faulty / cell_variance
         # Distance of the target below the reading, and the spread of the branches around it.
         below = (shift @ cells)[..., 0, :] / (cell_variance * precision)
         scatter = (shift**2 @ cells)[..., 0, :] / cell_variance - precision * below**2
-        before_nominal, before_cell = c.log_factors
-        before_nominal = before_nominal + np.log(latent.nominal)
-        before_cell = before_cell + np.log((1.0 - latent.nominal) / self.shape.centres.size)
+        before_nominal = log_factor(noise) + column(np.log(latent.nominal))
+        before_cell = log_factor(c.cell_variance) + np.log((1.0 - latent.nominal) / self.shape.centres.size)
         entropy = -(r * np.log(np.maximum(r, 1e-300))).sum(axis=-2)
-        log_scale = entropy + nominal * column(before_nominal) + faulty * column(before_cell)
+        log_scale = entropy + nominal * before_nominal + faulty * column(before_cell)
         return Sites(self.y - below, precision, log_scale - 0.5 * (scatter + LOG_2PI))
 
     def log_prior(self, extra: FloatArray, latent: Branches) -> FloatArray:
@@ -154,7 +160,7 @@ class AdaptiveModel:
         nominal, cells, faulty = latent.parts
         residual = self.y - marginals.mean
         second_moment = residual**2 + marginals.variance
-        weighted = float(nominal @ second_moment)
+        weighted = float(nominal @ (second_moment / self.relative_noise))
         by_noise = (weighted + p.noise_scale) * exp(-log_noise) - float(nominal.sum()) - p.noise_dof
         # Sums over cells of responsibility times residual distance, in spreads.
         pull = faulty * (residual / spread - offset) - self.shape.centres @ cells
@@ -169,7 +175,7 @@ class AdaptiveModel:
         c, nominal = Contamination.of(extra, self.shape), latent.nominal
         residual, variance = self.y - marginals.mean, marginals.variance
         by_cell = (residual[..., None, :] - c.cell_shift[..., None]) ** 2 + variance[..., None, :]
-        density = c.relative_densities(residual**2 + variance, by_cell)
+        density = c.relative_densities(residual**2 + variance, by_cell, self.nominal_variance(c))
         is_nominal, is_faulty = density[..., 0, :], density[..., 1:, :].sum(axis=-2) / self.shape.centres.size
         for _ in range(SHARE_UPDATES):
             weight = column(nominal) * is_nominal
@@ -194,7 +200,7 @@ class AdaptiveModel:
         noise = positive_root(
             (p.ratio * np.exp(-extra[..., 1])) ** 2 + burden,
             nominal.sum(axis=-1) + p.noise_dof,
-            (nominal * second_moment).sum(axis=-1) + p.noise_scale,
+            (nominal * (second_moment / self.relative_noise)).sum(axis=-1) + p.noise_scale,
         )
         N, centres = np.maximum(faulty.sum(axis=-1), TINY), self.shape.centres @ cells
         e, u, eu = (faulty * residual).sum(axis=-1), centres.sum(axis=-1), (centres * residual).sum(axis=-1)
@@ -212,6 +218,11 @@ class AdaptiveModel:
         n, floor = self.y.size, self.prior.nominal
         excess = count - floor
         return np.minimum((excess + np.sqrt(excess**2 + 4.0 * n * floor)) / (2.0 * n), MOST_NOMINAL)
+
+
+def log_factor(variance: FloatArray) -> FloatArray:
+    """What stands before the exponential of a normal density, but for ``2 pi``."""
+    return np.asarray(-0.5 * np.log(variance))
 
 
 def column(values: FloatArray) -> FloatArray:

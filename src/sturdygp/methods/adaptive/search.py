@@ -11,7 +11,7 @@ from math import ceil, inf, log
 
 from sturdygp._caching import cached_property
 from sturdygp.methods.adaptive.beside import REFINED, start_beside
-from sturdygp.methods.adaptive.candidate import TOGETHER, TRUSTED, Candidate, hopeful
+from sturdygp.methods.adaptive.candidate import TOGETHER, Candidate, hopeful
 from sturdygp.methods.adaptive.core import Core
 from sturdygp.methods.adaptive.fine import continued, fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior
@@ -20,6 +20,7 @@ from sturdygp.methods.adaptive.neighbours import side_by_side
 from sturdygp.methods.adaptive.prior import EXTRA, ContaminationPrior
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
+from sturdygp.methods.adaptive.uneven import TRUSTED
 from sturdygp.methods.alternating import Alternation, Start, joined, resume, start_at
 from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.methods.stages import sampled
@@ -217,7 +218,7 @@ class Search:
     ) -> Candidate:
         optimum = self._loop(shape).climb(start, max_iter=max_iter, tol=self.tol, callback=callback)
         gained = optimum.value - optimum.trace[0] if optimum.trace else 0.0
-        return Candidate(self._model(shape), self.problem, optimum, gained)
+        return Candidate(self._model(shape), self.problem, self._assumed, optimum, gained)
 
     def _further(self, candidate: Candidate, max_iter: int, callback: Callback | None = None) -> Candidate:
         """The same climb, continued; what was spent is that of the continuation."""

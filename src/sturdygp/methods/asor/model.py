@@ -170,10 +170,10 @@ class AsorOutliers:
         a = self.prior.slab_shape
         return TLikelihood(self.noise_variance * self.rate / a, 2.0 * a)
 
-    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``."""
+    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
+        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""
         nominal, slab = self.prior.nominal_proba, self.slab
-        spike = log(nominal) + _log_normal((y - mean) ** 2, variance + self.noise_variance)
+        spike = log(nominal) + _log_normal((y - mean) ** 2, variance + noise)
         parts = [
             slab.tilted(y[rows], Marginals(mean[rows], variance[rows])).log_z
             for rows in chunks(y.size, GRID_POINTS)

@@ -1,0 +1,122 @@
+"""What a search came to; once more with noise that is not the same everywhere, if residuals ask for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import exp, inf
+from typing import Self
+
+import numpy as np
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.posterior import Marginals, Posterior, Prior
+from sturdygp.methods.adaptive.candidate import Candidate
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.residuals import Noise, Residuals
+from sturdygp.methods.adaptive.uneven import Unevenness
+from sturdygp.methods.alternating import Alternation, Start, Trail, resume
+from sturdygp.methods.base import Problem
+from sturdygp.methods.gaussian import GaussianModel
+from sturdygp.methods.noise_profile import NoiseProfile
+from sturdygp.optimise import Optimum
+
+# Rounds, and nats below which they end.
+ROUNDS, ENOUGH = 30, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One way to read the data: a model, its parameters and branches, the bound, and the noise's profile."""
+
+    model: AdaptiveModel
+    start: Start[Branches]
+    bound: float
+    profile: NoiseProfile | None = None
+    spent: int = 0
+
+    @classmethod
+    def at(cls, model: AdaptiveModel, problem: Problem, optimum: Optimum[Trail[Branches]]) -> Self:
+        """Where a climb ended."""
+        return cls(model, resume(problem.kernel, optimum), optimum.value)
+
+
+def profiled(candidate: Candidate, max_iter: int, tol: float) -> Reading:
+    """The candidate with the noise that its residuals ask for, if the bound repays that."""
+    even = Reading.at(candidate.model, candidate.problem, candidate.optimum)
+    uneven = candidate.uneven
+    if uneven is None:
+        return even
+    climb = trusting_climb(candidate, uneven.trusted, max_iter, tol)
+    posterior = climb.carry.posterior
+    if posterior is None:
+        return replace(even, spent=climb.n_evaluations)
+    kernel, before = posterior.kernel, climb.n_evaluations
+    start = replace(even, start=replace(even.start, kernel=kernel))
+    profiling = Profiling(candidate, uneven, candidate.problem.prior(kernel))
+    found = profiling.settled(start, posterior.marginals())
+    best = found if found.bound > even.bound + uneven.cost else even
+    return replace(best, spent=before + found.spent)
+
+
+def trusting_climb(
+    candidate: Candidate, trusted: BoolArray, max_iter: int, tol: float
+) -> Optimum[Trail[None]]:
+    """A climb from the candidate's kernel that takes these readings for nominal, and drops the others.
+
+    Their noise is the same everywhere: where it is not, a kernel would follow the readings with the least
+    noise, at the price of all others.
+    """
+    problem, start = candidate.problem, resume(candidate.problem.kernel, candidate.optimum)
+    model = GaussianModel(problem.y, np.where(trusted, 0.0, np.inf), 1.0)
+    loop = Alternation(model, problem, problem.noise_box, candidate.assumed)
+    return loop.climb(Start(start.kernel, start.extra[:1], None), max_iter=max_iter, tol=tol)
+
+
+@dataclass(frozen=True, eq=False)
+class Profiling:
+    """Everything but the kernel in turn: the function; noise and branches; what the faults are like."""
+
+    candidate: Candidate
+    uneven: Unevenness
+    prior: Prior
+
+    def settled(self, even: Reading, marginals: Marginals) -> Reading:
+        """From where the noise is the same everywhere, until the bound hardly rises."""
+        best, noise = replace(even, bound=-inf), self.uneven.noise
+        for _ in range(ROUNDS):
+            now, noise = self._adapted(best, noise, marginals)
+            posterior = self.prior.condition(now.model.sites(now.start.extra, now.start.latent))
+            now = replace(now, bound=self._bound(now, noise, posterior), spent=best.spent + 1)
+            if now.bound < best.bound + ENOUGH:
+                return now if now.bound > best.bound else replace(best, spent=now.spent)
+            best, marginals = now, posterior.marginals()
+        return best
+
+    def _adapted(self, before: Reading, noise: Noise, marginals: Marginals) -> tuple[Reading, Noise]:
+        """Noise, branches and faults for these moments of the function."""
+        model, start, axis = before.model, before.start, self.uneven.axis
+        residuals = Residuals.expected(model.y, marginals, BranchLikelihood.at(start, model))
+        noise, _ = residuals.likeliest(noise, axis.design)
+        extra = np.append(noise.coefficients[0], start.extra[1:])
+        profile = self._profile(extra, noise)
+        model = replace(model, relative_noise=profile.at(axis.design[1:]))
+        latent = replace(start.latent, nominal=np.array(noise.share))
+        latent = model.update(extra, latent, marginals)
+        burden = self.candidate.assumed.burden(start.kernel)
+        extra = model.best_extra(extra, latent, marginals, np.array(burden))
+        profile = self._profile(extra, noise)
+        model = replace(model, relative_noise=profile.at(axis.design[1:]))
+        now = replace(before, model=model, start=replace(start, extra=extra, latent=latent), profile=profile)
+        return now, Noise(float(latent.nominal), np.append(extra[0], profile.bend))
+
+    def _profile(self, extra: FloatArray, noise: Noise) -> NoiseProfile:
+        """With no less noise anywhere than readings can show."""
+        axis, least = self.uneven.axis, self.candidate.problem.least_noise**2 / exp(extra[0])
+        return NoiseProfile(axis.along, axis.ranks, noise.coefficients[1:], least)
+
+    def _bound(self, now: Reading, noise: Noise, posterior: Posterior) -> float:
+        """With all that is assumed of the parameters."""
+        kernel, extra, latent = now.start.kernel, now.start.extra, now.start.latent
+        assumed = self.candidate.assumed.at(kernel, extra).value + noise.log_density
+        return posterior.log_evidence + float(now.model.log_prior(extra, latent)) + assumed
