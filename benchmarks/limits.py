@@ -27,7 +27,7 @@ from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.method import concluded
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
 from sturdygp.methods.adaptive.prior import ContaminationPrior
-from sturdygp.methods.adaptive.profiled import Reading
+from sturdygp.methods.adaptive.reading import Reading
 from sturdygp.methods.adaptive.search import SHAPES
 from sturdygp.methods.adaptive.starts import responsibilities
 from sturdygp.methods.alternating import Alternation, Start

@@ -28,12 +28,12 @@ from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.fine import fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.method import parameter_covariance
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
 from sturdygp.methods.adaptive.prior import LARGEST_SHIFT, ContaminationPrior
+from sturdygp.methods.adaptive.reading import parameter_covariance
 from sturdygp.methods.adaptive.screening import Screening, distinct
 from sturdygp.methods.adaptive.starts import LEVELS, Supposition
-from sturdygp.methods.alternating import Start, Trail, expected_log_sites
+from sturdygp.methods.alternating import Trail, expected_log_sites
 from sturdygp.methods.base import Problem, default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
 from sturdygp.metrics import rmse
@@ -146,6 +146,20 @@ def test_closed_forms_are_where_the_gradient_vanishes(model, marginals):
     assert np.all(np.diff(values) > -1e-10)
     by_burden = np.array([0.5 * burden * exp(extra[0]), 0.0, 0.0])
     np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), by_burden, atol=1e-6)
+
+
+def test_a_closed_form_that_a_bound_holds_is_the_best_within_it(model, marginals):
+    """Far faults that are nearly alike: their shift is more spreads than it may be."""
+    faulty, cells = np.arange(25) < 15, model.shape.centres.size
+    moved = replace(model, y=model.y + 400.0 * faulty)
+    latent = Branches(np.vstack([~faulty, np.tile(faulty / cells, (cells, 1))]), np.float64(0.4))
+    extra = EXTRA
+    for _ in range(50):
+        extra = moved.best_extra(extra, latent, marginals, np.array(0.0))
+    assert extra[2] == moved.prior.box[2, 1]
+    by_noise, by_spread, by_offset = moved.extra_gradient(extra, latent, marginals)
+    np.testing.assert_allclose([by_noise, by_spread], 0.0, atol=1e-6)
+    assert by_offset > 0.0
 
 
 def test_rough_process_with_all_features_is_the_process():
@@ -563,10 +577,10 @@ def test_parameters_that_a_bound_holds_are_known():
     root = np.random.default_rng(0).normal(size=(6, 6))
     curvature = root @ root.T + np.eye(6)
     optimum = Optimum(x, 0.0, np.zeros(6), Trail(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
-    found = parameter_covariance(optimum, Start(kernel, x[3:], None), ContaminationPrior().box)
+    found = parameter_covariance(optimum, kernel, ContaminationPrior().box)
     np.testing.assert_allclose(found, np.linalg.inv(curvature[:5, :5])[:3, :3])
     held = replace(kernel, length_scale_bounds=(1.0, 10.0))
-    found = parameter_covariance(optimum, Start(held, x[3:], None), ContaminationPrior().box)
+    found = parameter_covariance(optimum, held, ContaminationPrior().box)
     index = held.parameter_names.index("length_scale[0]")
     assert not found[index].any()
     assert not found[:, index].any()

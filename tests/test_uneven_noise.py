@@ -24,6 +24,7 @@ from sturdygp.methods.base import Problem
 from sturdygp.methods.noise_profile import NoiseProfile, Ranks, bends
 from sturdygp.persistence.fits import decode_profile
 from sturdygp.persistence.record import Record
+from sturdygp.status import Status
 
 EXTRA = np.array([-1.0, 0.3, 0.6])
 SHAPES = [Shape.normal(), Shape.flat(5)]
@@ -194,6 +195,21 @@ def beside_an_ordinary_process(seed, faults):
     return np.mean(flagged[~faulty]), density - ordinary_density, np.log(ours / theirs)
 
 
+def test_the_kernel_is_that_of_trusted_readings_with_even_noise():
+    X, y, *_, faulty = growing(400, seed=7, faults=0.1)
+    model = RobustGPRegressor().fit(X, y)
+    ordinary = StandardGPRegressor(n_starts=2).fit(X[~faulty], y[~faulty])
+    assert profile_of(model) is not None
+    np.testing.assert_allclose(model.kernel_.length_scale, ordinary.kernel_.length_scale, rtol=0.15)
+
+
+def test_a_fit_that_was_stopped_is_left_as_it_was():
+    X, y, *_ = growing()
+    model = RobustGPRegressor(callback=lambda step: step.iteration >= 3).fit(X, y)
+    assert model.status_ is Status.STOPPED
+    assert profile_of(model) is None
+
+
 def test_intervals_are_as_wide_as_the_noise_there():
     X, y, f, noise, _ = growing(400, seed=5)
     model = RobustGPRegressor().fit(X, y)
@@ -211,7 +227,7 @@ def test_noise_that_is_the_same_everywhere_stays_so(seed):
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=100) + 3.0 * (rng.uniform(size=100) < 0.1)
     model = RobustGPRegressor().fit(X, y)
     assert profile_of(model) is None
-    np.testing.assert_array_equal(model.nominal_std_, np.sqrt(model.noise_variance_))
+    np.testing.assert_allclose(model.nominal_std_, np.sqrt(model.noise_variance_), rtol=1e-12)
 
 
 def test_noise_may_grow_along_an_input():

@@ -10,16 +10,16 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
 from sturdygp.methods.adaptive.model import Branches
 from sturdygp.methods.adaptive.neighbours import Neighbourhood
 from sturdygp.methods.adaptive.prior import ContaminationPrior
-from sturdygp.methods.adaptive.profiled import Reading, profiled
+from sturdygp.methods.adaptive.profiled import profiled
+from sturdygp.methods.adaptive.reading import Reading
 from sturdygp.methods.adaptive.search import Search
 from sturdygp.methods.adaptive.starts import LEVELS, levels
-from sturdygp.methods.alternating import Start, Trail, state_of
+from sturdygp.methods.alternating import Trail, state_of
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.optimise import Optimum
@@ -84,8 +84,7 @@ def concluded(problem: Problem, reading: Reading, optimum: Optimum[Trail[Branche
     likelihood = BranchLikelihood.at(start, model)
     prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
     calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
-    covariance = parameter_covariance(optimum, start, model.prior.box)
-    posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, covariance)
+    posterior = UncertainPosterior.around(calibrated.posterior, problem.X, problem.prior, reading.covariance)
     return Fit(
         posterior=posterior.compact(),
         noise_variance=likelihood.noise,
@@ -101,22 +100,6 @@ def concluded(problem: Problem, reading: Reading, optimum: Optimum[Trail[Branche
         note=calibrated.note,
         resume=state_of(optimum),
     )
-
-
-def parameter_covariance(
-    optimum: Optimum[Trail[Branches]], start: Start[Branches], box: FloatArray
-) -> FloatArray:
-    """Covariance of the kernel's parameters, to judge by the curvature of the bound; none for those held.
-
-    Parameters that a bound holds, the contamination's too, are known: the others do not vary with them.
-    """
-    size, covariance = start.kernel.theta.size, np.zeros((optimum.x.size, optimum.x.size))
-    low, high = np.vstack([start.kernel.bounds, box]).T
-    free = np.flatnonzero((optimum.x > low) & (optimum.x < high))
-    if optimum.curvature is not None and free.size:
-        among = np.ix_(free, free)
-        covariance[among] = inverse_positive(optimum.curvature[among])
-    return covariance[:size, :size]
 
 
 @dataclass(frozen=True, eq=False)

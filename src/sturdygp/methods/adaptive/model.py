@@ -204,10 +204,16 @@ class AdaptiveModel:
         )
         N, centres = np.maximum(faulty.sum(axis=-1), TINY), self.shape.centres @ cells
         e, u, eu = (faulty * residual).sum(axis=-1), centres.sum(axis=-1), (centres * residual).sum(axis=-1)
-        held = N + (width / p.offset) ** 2
-        curvature = ((faulty * second_moment).sum(axis=-1) - e**2 / held) / width**2 + p.ratio**2 * noise
-        s = positive_root(curvature, (e * u / held - eu) / width**2, N)
-        return self.within_box(np.stack([np.log(noise), -np.log(s), (s * e - u) / held], axis=-1))
+        held, by_ratio = N + (width / p.offset) ** 2, p.ratio**2 * noise
+        squares = (faulty * second_moment).sum(axis=-1)
+        s = positive_root((squares - e**2 / held) / width**2 + by_ratio, (e * u / held - eu) / width**2, N)
+        offset = (s * e - u) / held
+        low, high = self.prior.box[2]
+        nearest = np.clip(offset, low, high)
+        # With an offset that its bound holds, another spread is optimal.
+        s_held = positive_root(squares / width**2 + by_ratio, -(nearest * e + eu) / width**2, N)
+        s = np.where(nearest == offset, s, s_held)
+        return self.within_box(np.stack([np.log(noise), -np.log(s), nearest], axis=-1))
 
     def within_box(self, extra: FloatArray) -> FloatArray:
         """Parameters no further out than their bounds."""

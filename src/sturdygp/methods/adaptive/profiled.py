@@ -1,10 +1,9 @@
-"""What a search came to; once more with noise that is not the same everywhere, if residuals ask for that."""
+"""What a search came to, with noise that is not the same everywhere, if residuals ask for that."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp, inf
-from typing import Self
 
 import numpy as np
 
@@ -12,51 +11,35 @@ from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
 from sturdygp.methods.adaptive.candidate import Candidate
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
+from sturdygp.methods.adaptive.reading import Reading, parameter_covariance
 from sturdygp.methods.adaptive.residuals import Noise, Residuals
 from sturdygp.methods.adaptive.uneven import Unevenness
 from sturdygp.methods.alternating import Alternation, Start, Trail, resume
-from sturdygp.methods.base import Problem
 from sturdygp.methods.gaussian import GaussianModel
 from sturdygp.methods.noise_profile import NoiseProfile
 from sturdygp.optimise import Optimum
+from sturdygp.status import Status
 
 # Rounds, and nats below which they end.
 ROUNDS, ENOUGH = 30, 0.1
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """One way to read the data: a model, its parameters and branches, the bound, and the noise's profile."""
-
-    model: AdaptiveModel
-    start: Start[Branches]
-    bound: float
-    profile: NoiseProfile | None = None
-    spent: int = 0
-
-    @classmethod
-    def at(cls, model: AdaptiveModel, problem: Problem, optimum: Optimum[Trail[Branches]]) -> Self:
-        """Where a climb ended."""
-        return cls(model, resume(problem.kernel, optimum), optimum.value)
-
-
 def profiled(candidate: Candidate, max_iter: int, tol: float) -> Reading:
     """The candidate with the noise that its residuals ask for, if the bound repays that."""
-    even = Reading.at(candidate.model, candidate.problem, candidate.optimum)
-    uneven = candidate.uneven
-    if uneven is None:
+    problem, uneven = candidate.problem, candidate.uneven
+    even = Reading.at(candidate.model, problem, candidate.optimum)
+    if uneven is None or candidate.optimum.status is Status.STOPPED:
         return even
     climb = trusting_climb(candidate, uneven.trusted, max_iter, tol)
     posterior = climb.carry.posterior
     if posterior is None:
         return replace(even, spent=climb.n_evaluations)
-    kernel, before = posterior.kernel, climb.n_evaluations
-    start = replace(even, start=replace(even.start, kernel=kernel))
-    profiling = Profiling(candidate, uneven, candidate.problem.prior(kernel))
-    found = profiling.settled(start, posterior.marginals())
+    kernel = posterior.kernel
+    covariance = parameter_covariance(climb, kernel, problem.noise_box)
+    before = replace(even, start=replace(even.start, kernel=kernel), covariance=covariance)
+    found = Profiling(candidate, uneven, problem.prior(kernel)).settled(before, posterior.marginals())
     best = found if found.bound > even.bound + uneven.cost else even
-    return replace(best, spent=before + found.spent)
+    return replace(best, spent=climb.n_evaluations + found.spent)
 
 
 def trusting_climb(
