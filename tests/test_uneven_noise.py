@@ -321,6 +321,14 @@ def test_readings_seen_through_inducing_inputs_may_have_uneven_noise():
     assert np.mean(model.outlier_proba_ > 0.5) < 0.01
 
 
+def test_a_promise_of_uneven_noise_that_is_not_kept_costs_nothing():
+    """A rival that was dropped for it comes back: noise of half a step, rounded, has no faults."""
+    rng = np.random.default_rng(3000)
+    y = np.round(20.0 + 0.5 * rng.standard_normal(200))
+    model = RobustGPRegressor().fit(np.arange(200.0)[:, None], y)
+    assert model.outlier_proba_.max() < 0.5
+
+
 def test_rounded_readings_keep_the_noise_that_they_can_show():
     X, y, *_ = growing(300, seed=4)
     model = RobustGPRegressor().fit(X, np.round(y))

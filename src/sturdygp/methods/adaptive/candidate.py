@@ -51,6 +51,14 @@ class Candidate:
         return self.optimum.value + uneven + (TRUST if self.clean else 0.0)
 
     @property
+    def assured(self) -> float:
+        """The value without what uneven noise promises, which further climbing may take back."""
+        if self.optimum.status is Status.FAILED:
+            return -inf
+        faults = (1.0 - float(self.nominal.mean())) * self.nominal.size
+        return self.optimum.value + (TRUST if faults < 1.0 else 0.0)
+
+    @property
     def share(self) -> float:
         """The share of nominal readings, where noise is larger than elsewhere if readings tell that."""
         return self.uneven.noise.share if self.uneven else float(self.nominal.mean())

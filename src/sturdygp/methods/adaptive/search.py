@@ -163,6 +163,7 @@ class Search:
     def compared(self, levels: list[Level]) -> tuple[Candidate, int]:
         """The best candidate after a little climbing, and the factorisations so far."""
         rivals, spent = self._rivals(levels, min(COMPARING, self.max_iter))
+        surest = max(rivals, key=lambda c: c.assured)
         for _ in range(ROUNDS):
             rivals = hopeful(rivals)
             more = min(COMPARING, self.max_iter - rivals[0].optimum.n_iter)
@@ -170,7 +171,8 @@ class Search:
                 break
             rivals = [self._further(c, more) for c in rivals]
             spent += sum(c.optimum.n_evaluations for c in rivals)
-        return hopeful(rivals)[0], spent
+        best = hopeful(rivals)[0]
+        return (surest if surest.assured > best.value else best), spent
 
     def _rivals(self, levels: list[Level], iterations: int) -> tuple[list[Candidate], int]:
         """All that are compared, each climbed a little."""
