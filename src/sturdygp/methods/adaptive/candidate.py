@@ -52,11 +52,10 @@ class Candidate:
 
     @property
     def assured(self) -> float:
-        """The value without what uneven noise promises, which further climbing may take back."""
-        if self.optimum.status is Status.FAILED:
-            return -inf
+        """The value without faults, and without what uneven noise promises: climbing may take that back."""
         faults = (1.0 - float(self.nominal.mean())) * self.nominal.size
-        return self.optimum.value + (TRUST if faults < 1.0 else 0.0)
+        sure = faults < 1.0 and self.optimum.status is not Status.FAILED
+        return self.optimum.value + TRUST if sure else -inf
 
     @property
     def share(self) -> float:
