@@ -23,6 +23,7 @@ from benchmarks import accuracy
 from sturdygp import OracleGPRegressor, RobustGPRegressor, metrics
 from sturdygp.datasets import Outliers, UniformOutliers
 from sturdygp.estimators.outputs import OutputData
+from sturdygp.methods.adaptive.candidate import Candidate
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.method import concluded
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
@@ -69,13 +70,14 @@ class Informed:
         given = (problem.y, c.shape, ContaminationPrior().against(n))
         model = FixedShare(*given, share=self.share) if self.told else AdaptiveModel(*given)
         box = np.column_stack([c.extra, c.extra]) if self.told else ContaminationPrior().box
-        loop = Alternation(model, problem, box, FunctionPrior.of(problem, ContaminationPrior().signal))
+        assumed = FunctionPrior.of(problem, ContaminationPrior().signal)
+        loop = Alternation(model, problem, box, assumed)
         nominal = np.where(self.faulty, 1.0 - SURE, SURE)
         branches = responsibilities(c, problem.y - np.median(problem.y[~self.faulty]), nominal)
         latent = Branches(branches, np.array(self.share))
         starts = [Start(lengthened(problem.kernel, by), c.extra, latent) for by in (0.0, LONGER)]
         best, spent = loop.best_climb(starts, max_iter=1000, tol=1e-4 * n)
-        return concluded(problem, Reading.at(model, problem, best), best, spent)
+        return concluded(problem, Reading.at(Candidate(model, problem, assumed, best, 0.0)), best, spent)
 
 
 class InformedGPRegressor(RobustGPRegressor):

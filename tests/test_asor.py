@@ -18,7 +18,7 @@ from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.asor import Asor, AsorPrior, gem
 from sturdygp.methods.asor.method import INITIAL_RATE
 from sturdygp.methods.asor.model import AsorModel, AsorOutliers, Multipliers, update_multipliers, update_rate
-from sturdygp.methods.base import LOG_NOISE_BOX, Problem, default_kernel
+from sturdygp.methods.base import LEAST_NOISE, Problem, default_kernel, log_noise_box
 from sturdygp.status import Status
 
 PRIORS = st.builds(
@@ -96,7 +96,7 @@ def test_bound_rises_at_every_block_of_gem_and_equals_the_uncollapsed_one(prior,
 @settings(deadline=None, max_examples=25)
 def test_bound_rises_at_every_step_of_the_collapsed_solver(prior, seed, rate):
     p = make_problem(16, rate, seed)
-    loop = Alternation(AsorModel(p.y, prior), p, LOG_NOISE_BOX)
+    loop = Alternation(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
     trail, previous = Trail(Multipliers.all_nominal(16, INITIAL_RATE, prior)), -np.inf
     for _ in range(4):
         step = loop.evaluate(p.kernel, np.array([log(0.5)]), Trail(trail.latent))
@@ -114,7 +114,7 @@ def test_collapsed_bound_equals_the_uncollapsed_one(prior, seed):
     p = make_problem(15, 0.3, seed, kernel=SquaredExponential((0.7, 0.9), 1.3))
     model, log_noise = AsorModel(p.y, prior), log(0.4)
     latent = Multipliers.all_nominal(15, INITIAL_RATE, prior)
-    loop = Alternation(model, p, LOG_NOISE_BOX)
+    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
     latent = loop.evaluate(p.kernel, np.array([log_noise]), Trail(latent)).carry.latent
     posterior = condition(p.kernel, p.X, model.sites(np.array([log_noise]), latent))
     value = loop.evaluate(p.kernel, np.array([log_noise]), Trail(latent))
@@ -143,7 +143,7 @@ def test_gradient_of_the_bound_equals_central_differences(rate):
     p = make_problem(25, rate, seed=3)
     model = AsorModel(p.y, AsorPrior())
     latent = update_multipliers((p.y - np.median(p.y)) ** 2 / 0.5, 17.0, model.prior)
-    loop = Alternation(model, p, LOG_NOISE_BOX)
+    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
     x = np.append(p.kernel.theta, log(0.5))
 
     def bound(x):
@@ -243,9 +243,9 @@ def test_convergence_is_only_claimed_where_the_gradient_is_small(rate, seed):
     model = AsorModel(p.y, method.prior)
     # The latent part of the fit, to convergence at these parameters: what the claim is about.
     latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.outlier_model.rate)
-    loop = Alternation(model, p, LOG_NOISE_BOX)
+    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
     gradient = loop.evaluate(kernel, extra, Trail(latent)).gradient
-    low, high = np.vstack([kernel.bounds, LOG_NOISE_BOX]).T
+    low, high = np.vstack([kernel.bounds, log_noise_box(LEAST_NOISE)]).T
     x = np.append(kernel.theta, extra)
     held = ((x <= low + 1e-9) & (gradient < 0)) | ((x >= high - 1e-9) & (gradient > 0))
     assert fit.status is Status.CONVERGED

@@ -27,7 +27,7 @@ from sturdygp.gp import Marginals, Sites, condition
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.kernels import SquaredExponential
 from sturdygp.methods.alternating import Alternation, Trail
-from sturdygp.methods.base import LOG_NOISE_BOX, Problem, default_kernel
+from sturdygp.methods.base import LEAST_NOISE, Problem, default_kernel, log_noise_box
 from sturdygp.methods.mixture import Components, Mixture, MixtureModel
 from sturdygp.methods.propagation import NaturalSites, Propagation
 from sturdygp.methods.rcgp import Rcgp, Weighting
@@ -465,7 +465,7 @@ def test_many_degrees_of_freedom_are_standard(inference):
 def test_mixture_bound_rises_and_its_gradient_is_right(seed):
     p = make_problem(25, 0.3, seed)
     model = MixtureModel(p.y, MixturePrior())
-    loop = Alternation(model, p, LOG_NOISE_BOX)
+    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
     trail, previous = Trail(Components.even(25, np.array([1.0, 10.0, 100.0]))), -np.inf
     for _ in range(4):
         step = loop.evaluate(p.kernel, np.array([log(0.5)]), Trail(trail.latent))

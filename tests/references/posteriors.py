@@ -11,7 +11,7 @@ from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.asor import AsorPrior
 from sturdygp.methods.asor.method import INITIAL_RATE
 from sturdygp.methods.asor.model import AsorModel, Multipliers
-from sturdygp.methods.base import LOG_NOISE_BOX, Problem
+from sturdygp.methods.base import LEAST_NOISE, Problem, log_noise_box
 
 E_STEPS = 200
 
@@ -21,7 +21,7 @@ def variational_and_exact(
 ) -> tuple[Marginals, npt.NDArray[np.float64], gibbs.Draws]:
     """Marginals of q(f) and Omega after many E-steps, and draws from the exact posterior."""
     model, extra = AsorModel(p.y, prior), np.array([log(noise)])
-    loop = Alternation(model, p, LOG_NOISE_BOX)
+    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
     latent = Multipliers.all_nominal(p.y.size, INITIAL_RATE, prior)
     for _ in range(E_STEPS):
         latent = loop.evaluate(p.kernel, extra, Trail(latent)).carry.latent

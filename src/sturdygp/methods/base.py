@@ -25,9 +25,8 @@ from sturdygp.status import Status
 LENGTH_SCALE_BOX = (0.02, 20.0)
 VARIANCE_BOX = (1e-4, 1e3)
 START_LENGTH_SCALE = 0.2
-# The least nominal standard deviation, and the box of the logarithm of its square, for scaled targets.
-LEAST_NOISE = 1e-4
-LOG_NOISE_BOX = np.log(np.array([[LEAST_NOISE**2, 1e2]]))
+# The least nominal standard deviation, and the largest nominal variance, for scaled targets.
+LEAST_NOISE, MOST_NOISE = 1e-4, 1e2
 # The paper starts at a fifth of the median distance, other starts at all of it or a little more.
 LONGER = log(5.0)
 # A second part of the kernel: its length scales at the start, in standard deviations of each input, its
@@ -35,6 +34,14 @@ LONGER = log(5.0)
 FINE_LENGTH_SCALE, FINE_VARIANCE, FINE_VARIANCE_BOX = 0.3, 1e-2, (1e-8, 1e3)
 # How close to its bound, in the logarithm, a parameter counts as held by it.
 AT_BOUND = 1e-6
+
+
+def log_noise_box(least: float) -> FloatArray:
+    """Lower and upper end of the logarithm of the nominal variance; ``least`` is a standard deviation.
+
+    Readings that are not scaled may be rounded to hundreds: then the largest is in units of the least.
+    """
+    return np.log([[least**2, MOST_NOISE * max(1.0, least**2)]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +90,7 @@ class Problem:
     @property
     def noise_box(self) -> FloatArray:
         """Lower and upper end of the logarithm of the nominal noise variance."""
-        return np.array([[2.0 * log(self.least_noise), LOG_NOISE_BOX[0, 1]]])
+        return log_noise_box(self.least_noise)
 
     @property
     def inputs(self) -> FloatArray:

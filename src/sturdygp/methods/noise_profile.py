@@ -13,6 +13,8 @@ from sturdygp.gp.rows import Inputs, gather, joined
 
 # Places that are kept of a profile, and its coefficients.
 KNOTS, BENDS = 65, 2
+# Noise is said to be largest in the middle if its variance there is so many times that at either end.
+CLEARLY = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +35,10 @@ class Ranks:
         """
         distinct, counts = np.unique(values, return_counts=True)
         ranks = (2.0 * np.cumsum(counts) - counts) / values.size - 1.0
-        kept = np.unique(np.linspace(0, distinct.size - 1, min(distinct.size, KNOTS)).round().astype(int))
-        return cls(distinct[kept], ranks[kept])
+        if distinct.size <= KNOTS:
+            return cls(distinct, ranks)
+        even = np.linspace(ranks[0], ranks[-1], KNOTS)
+        return cls(np.interp(even, ranks, distinct), even)
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Ranks of any values."""
@@ -62,7 +66,7 @@ class NoiseProfile:
     def words(self) -> str:
         """Where the noise is largest."""
         ends, middle = self.at(bends(np.array([-1.0, 1.0]))), self.at(bends(np.zeros(1)))
-        where = "in the middle" if middle > ends.max() else ("low", "high")[int(np.argmax(ends))]
+        where = "in the middle" if middle > CLEARLY * ends.max() else ("low", "high")[int(np.argmax(ends))]
         what = "the function" if self.along is None else f"input {self.along + 1}"
         return f"most where {what} is {where}"
 

@@ -10,6 +10,7 @@ import numpy as np
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.methods.adaptive.bounded import bounded_gain
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.function import FunctionPrior
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
@@ -17,7 +18,7 @@ from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.prior import FEW_READINGS
 from sturdygp.methods.adaptive.screening import distinct
 from sturdygp.methods.adaptive.uneven import TRUSTED, Unevenness
-from sturdygp.methods.alternating import Trail, resume
+from sturdygp.methods.alternating import Start, Trail, resume
 from sturdygp.methods.base import Problem
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
@@ -28,6 +29,8 @@ from sturdygp.status import Status
 TRUST, LUCK = 2.0, 0.1
 # Faults lie together if that is a surprise of this many standard deviations where they are independent.
 TOGETHER = 4.0
+# Share of nominal readings from which they may show what noise is like.
+MOST = 0.5
 # How far below the best a candidate is hopeless, in nats, beside what it gained of late.
 HOPELESS = 1.0
 # By how many nats readings must be predicted better to be trusted in spite of the bound.
@@ -82,16 +85,29 @@ class Candidate:
             return False
         return clustering(posterior.kernel(self.problem.inputs), self.nominal) > TOGETHER
 
+    @cached_property
+    def start(self) -> Start[Branches]:
+        """Where it is, for going on from there."""
+        return resume(self.problem.kernel, self.optimum)
+
     @property
     def likelihood(self) -> BranchLikelihood:
         """What it takes readings for."""
-        return BranchLikelihood.at(resume(self.problem.kernel, self.optimum), self.model)
+        return BranchLikelihood.at(self.start, self.model)
 
     @cached_property
     def uneven(self) -> Unevenness | None:
         """Where noise is larger than elsewhere, if readings tell that."""
         posterior = self.optimum.carry.posterior
         return None if posterior is None else Unevenness.of(self.problem, posterior, self.likelihood)
+
+    @cached_property
+    def bounded(self) -> float:
+        """What noise within bounds gains if most readings are nominal, and it is the same everywhere."""
+        posterior = self.optimum.carry.posterior
+        if posterior is None or self.uneven or self.nominal.mean() < MOST:
+            return 0.0
+        return bounded_gain(self.problem.y, posterior.leave_one_out(), self.nominal)
 
     @cached_property
     def foretold(self) -> float:
@@ -132,18 +148,22 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     """Those that differ and may still become the best, which is first; only that one if none still climbs.
 
     The bound tells. But it speaks against a function that varies more in some places than in others, such as
-    a peak. There readings tell by themselves: what others predict is no fault.
+    a peak. There readings tell by themselves: what others predict is no fault. What noise within bounds would
+    gain decides between those that have been climbed, but rules out none that climbs.
     """
     kept = distinct([c for c in rivals if c.optimum.status is not Status.FAILED])
     if not kept:
         raise NotPositiveDefiniteError(Status.FAILED.message)
     luck = kept[0].luck
 
-    def judged(candidate: Candidate) -> float:
+    def sure(candidate: Candidate) -> float:
         return candidate.value + (luck if candidate.clean else 0.0)
 
-    kept = sorted(kept, key=judged, reverse=True)
+    def judged(candidate: Candidate) -> float:
+        return sure(candidate) + candidate.bounded
+
+    kept, least = sorted(kept, key=judged, reverse=True), max(map(sure, kept)) - HOPELESS
     telling = [c for c in kept if c.tells_more_than(kept[0])]
-    hoped = [c for c in kept if c in telling or judged(c) + c.outlook > judged(kept[0]) - HOPELESS]
+    hoped = [c for c in kept if c in telling or judged(c) + c.outlook > least]
     best = max(telling, key=lambda c: c.foretold, default=kept[0])
     return [best, *(c for c in hoped if c is not best)] if any(c.climbing for c in hoped) else [best]

@@ -14,11 +14,10 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.kernels.base import Kernel
+from sturdygp.methods.adaptive.candidate import Candidate
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.starts import branches_of
-from sturdygp.methods.alternating import Start, Trail, resume
-from sturdygp.methods.base import Problem
-from sturdygp.optimise import Optimum
+from sturdygp.methods.alternating import Start
 
 # The noise is doubted if that of the core has less than this share of its variance.
 NARROW = 0.65
@@ -55,12 +54,13 @@ class Core:
         return cls(residual - np.median(ordered[first : first + half + 1]), scale) if scale > 0.0 else None
 
     @classmethod
-    def behind(cls, problem: Problem, found: Optimum[Trail[Branches]]) -> Self | None:
-        """That of what a climb leaves of the readings, if its noise is much too large for it."""
-        posterior, noise = found.carry.posterior, exp(resume(problem.kernel, found).extra[0])
+    def behind(cls, candidate: Candidate) -> Self | None:
+        """That of what a candidate leaves of the readings, if its noise is much too large for it."""
+        posterior, noise = candidate.optimum.carry.posterior, exp(candidate.start.extra[0])
         if posterior is None:
             return None
-        core = cls.of(problem.y - posterior.leave_one_out().mean, problem.y)
+        y = candidate.problem.y
+        core = cls.of(y - posterior.leave_one_out().mean, y)
         return core if core is not None and core.scale**2 < NARROW * noise else None
 
     @property

@@ -10,7 +10,9 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.methods.adaptive.far import clearer, far_faults, with_aside, without
+from sturdygp.methods.adaptive.alike import equal_readings, improbable
+from sturdygp.methods.adaptive.aside import with_aside, without
+from sturdygp.methods.adaptive.far import clearer, far_faults
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
 from sturdygp.methods.adaptive.model import Branches
 from sturdygp.methods.adaptive.neighbours import Neighbourhood
@@ -33,6 +35,8 @@ AGREEMENT = 1e-3
 # Where it does not agree: how much of the way to new probabilities of the branches, how near they must come,
 # and how often that is tried.
 DAMPING, NEAR, ROUNDS = 0.5, 0.01, 60
+# What readings may hide others, and whether a fit without them shows that they did.
+SUSPICIONS = ((far_faults, clearer), (equal_readings, improbable))
 NOT_SETTLED = (
     "neither expectation propagation nor its fallback settled; intervals and outlier probabilities are rough"
 )
@@ -53,17 +57,19 @@ class Adaptive:
     tol: float = 1e-4
 
     def fit(self, problem: Problem) -> Fit:
-        """Fit one output; once more without faults that are far from all others and may hide them."""
+        """Fit one output; once more without readings that may hide what there is to be seen."""
         fit = self._fit_together(problem)
-        aside = far_faults(problem, fit)
-        if aside is None or fit.status is Status.STOPPED:
-            return fit
-        rest = self.fit(without(problem, aside))
-        spent = fit.n_factorizations + rest.n_factorizations
-        if not clearer(rest, fit):
+        for suspected, justified in SUSPICIONS:
+            aside = suspected(problem, fit)
+            if aside is None or fit.status is Status.STOPPED:
+                continue
+            rest = self.fit(without(problem, aside))
+            spent = fit.n_factorizations + rest.n_factorizations
+            if justified(problem, aside, rest, fit):
+                return replace(with_aside(rest, problem, aside), n_factorizations=spent + 1)
             status = rest.status if rest.status is Status.STOPPED else fit.status
-            return replace(fit, n_factorizations=spent, status=status)
-        return replace(with_aside(rest, problem, aside), n_factorizations=spent + 1)
+            fit = replace(fit, n_factorizations=spent, status=status)
+        return fit
 
     def _fit_together(self, problem: Problem) -> Fit:
         """Fit all readings."""

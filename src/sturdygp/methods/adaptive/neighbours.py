@@ -83,9 +83,13 @@ def nearest(X: FloatArray) -> IntArray:
 def around(X: FloatArray, count: int) -> IntArray:
     """Indices of so many other rows near each, inputs being counted in units of their spread."""
     spread = Extent.of(X).std
-    scaled = X / np.where(spread > 0.0, spread, 1.0)
+    # Which of two that are equally near comes first is told by their inputs, not by their places.
+    order = np.lexsort(X.T)
+    scaled = X[order] / np.where(spread > 0.0, spread, 1.0)
     found = np.asarray(KDTree(scaled).query(scaled, k=count + 1)[1])
     own = found == np.arange(len(X))[:, None]
     # Of rows that are the same, others may come first.
     own[:, -1] |= ~own.any(axis=1)
-    return np.asarray(found[~own].reshape(len(X), count))
+    others = np.empty((len(X), count), dtype=order.dtype)
+    others[order] = order[found[~own].reshape(len(X), count)]
+    return others

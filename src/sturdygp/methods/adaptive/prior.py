@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
-from sturdygp.methods.base import LEAST_NOISE, LOG_NOISE_BOX
+from sturdygp.methods.base import LEAST_NOISE, log_noise_box
 
 # Readings up to which a floor is as it is given, and that are many enough to tell chance from a function.
 FEW_READINGS = 100
@@ -73,14 +73,17 @@ class ContaminationPrior:
     @cached_property
     def box(self) -> FloatArray:
         """Lower and upper end of each parameter beside the kernel's."""
-        noise = [2.0 * log(self.least_noise), LOG_NOISE_BOX[0, 1]]
         spread = [log(self.least_spread), log(LARGEST_SPREAD)]
-        return np.array([noise, spread, [-LARGEST_SHIFT, LARGEST_SHIFT]])
+        return np.vstack([log_noise_box(self.least_noise), spread, [-LARGEST_SHIFT, LARGEST_SHIFT]])
 
     def against(self, readings: int) -> Self:
         """As steep against many readings, under the ratio.
 
         Noise is never quite normal. The more readings, the surer it is that two branches describe it better,
-        but a branch that is not much wider holds no faults.
+        but a branch that is not much wider holds no faults. And no less steep against few, under the noise:
+        its density falls slowly above its mode, which would outweigh what a dozen readings tell.
         """
-        return replace(self, ratio=self.ratio * sqrt(max(readings / FEW_READINGS, 1.0)))
+        share = readings / FEW_READINGS
+        return replace(
+            self, ratio=self.ratio * sqrt(max(share, 1.0)), noise_dof=self.noise_dof * min(share, 1.0)
+        )

@@ -14,7 +14,7 @@ from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.reading import Reading, parameter_covariance
 from sturdygp.methods.adaptive.residuals import Noise, Residuals
 from sturdygp.methods.adaptive.uneven import Unevenness
-from sturdygp.methods.alternating import Alternation, Start, Trail, resume
+from sturdygp.methods.alternating import Alternation, Start, Trail
 from sturdygp.methods.gaussian import GaussianModel
 from sturdygp.methods.noise_profile import NoiseProfile
 from sturdygp.optimise import Optimum
@@ -27,7 +27,7 @@ ROUNDS, ENOUGH = 30, 0.1
 def profiled(candidate: Candidate, max_iter: int, tol: float) -> Reading:
     """The candidate with the noise that its residuals ask for, if the bound repays that."""
     problem, uneven = candidate.problem, candidate.uneven
-    even = Reading.at(candidate.model, problem, candidate.optimum)
+    even = Reading.at(candidate)
     if uneven is None or candidate.optimum.status is Status.STOPPED:
         return even
     climb = trusting_climb(candidate, uneven.trusted, max_iter, tol)
@@ -35,7 +35,7 @@ def profiled(candidate: Candidate, max_iter: int, tol: float) -> Reading:
     if posterior is None:
         return replace(even, spent=climb.n_evaluations)
     kernel = posterior.kernel
-    covariance = parameter_covariance(climb, kernel, problem.noise_box)
+    covariance = parameter_covariance(climb, kernel, candidate.model.prior.box[:1])
     before = replace(even, start=replace(even.start, kernel=kernel), covariance=covariance)
     found = Profiling(candidate, uneven, problem.prior(kernel)).settled(before, posterior.marginals())
     best = found if found.bound > even.bound + uneven.cost else even
@@ -50,10 +50,13 @@ def trusting_climb(
     Their noise is the same everywhere: where it is not, a kernel would follow the readings with the least
     noise, at the price of all others.
     """
-    problem, start = candidate.problem, resume(candidate.problem.kernel, candidate.optimum)
+    problem, start = candidate.problem, candidate.start
     model = GaussianModel(problem.y, np.where(trusted, 0.0, np.inf), 1.0)
-    loop = Alternation(model, problem, problem.noise_box, candidate.assumed)
-    return loop.climb(Start(start.kernel, start.extra[:1], None), max_iter=max_iter, tol=tol)
+    loop = Alternation(model, problem, candidate.model.prior.box[:1], candidate.assumed)
+    # What was learned of the curvature: a climb of a few steps learns little, and uncertainty goes by it.
+    shared = start.kernel.theta.size + 1
+    curvature = None if start.curvature is None else start.curvature[:shared, :shared]
+    return loop.climb(Start(start.kernel, start.extra[:1], None, curvature), max_iter=max_iter, tol=tol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +97,8 @@ class Profiling:
         return now, Noise(float(latent.nominal), np.append(extra[0], profile.bend))
 
     def _profile(self, extra: FloatArray, noise: Noise) -> NoiseProfile:
-        """With no less noise anywhere than readings can show."""
-        axis, least = self.uneven.axis, self.candidate.problem.least_noise**2 / exp(extra[0])
+        """With no less noise anywhere than there may be."""
+        axis, least = self.uneven.axis, exp(self.candidate.model.prior.box[0, 0] - extra[0])
         return NoiseProfile(axis.along, axis.ranks, noise.coefficients[1:], least)
 
     def _bound(self, now: Reading, noise: Noise, posterior: Posterior) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import inverse_positive
+from sturdygp.methods.adaptive.candidate import Candidate
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
-from sturdygp.methods.alternating import Start, Trail, resume
-from sturdygp.methods.base import Problem
+from sturdygp.methods.alternating import Start, Trail
 from sturdygp.methods.noise_profile import NoiseProfile
 from sturdygp.optimise import Optimum
 
@@ -34,9 +34,9 @@ class Reading:
     spent: int = 0
 
     @classmethod
-    def at(cls, model: AdaptiveModel, problem: Problem, optimum: Optimum[Trail[Branches]]) -> Self:
+    def at(cls, candidate: Candidate) -> Self:
         """Where a climb ended."""
-        start = resume(problem.kernel, optimum)
+        model, start, optimum = candidate.model, candidate.start, candidate.optimum
         return cls(model, start, optimum.value, parameter_covariance(optimum, start.kernel, model.prior.box))
 
 

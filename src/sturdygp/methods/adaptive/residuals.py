@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, replace
+from math import log, sqrt
 from typing import Self
 
 import numpy as np
@@ -14,11 +14,13 @@ from sturdygp.gp.sites import LOG_2PI, TINY
 from sturdygp.linalg import solve_positive
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import MOST_NOMINAL
+from sturdygp.methods.base import LEAST_NOISE
 
-# Standard deviation of each coefficient but the constant before the data are looked at.
-BEND = 1.0
-# Steps towards the best noise, halvings of each, and nats below which they end.
-STEPS, HALVINGS, ENOUGH = 30, 6, 0.05
+# Scale of the Cauchy density of each coefficient but the constant, before the data are looked at: most are
+# small, but noise may grow a hundredfold.
+BEND = sqrt(2.0)
+# Steps towards the best noise, how far one goes, halvings of each, and nats below which they end.
+STEPS, LONGEST, HALVINGS, ENOUGH = 30, 2.0, 6, 0.05
 # The nominal share where all readings are trusted.
 TRUSTING = 0.99
 # Precision of the constant, which may be anything.
@@ -38,8 +40,18 @@ class Noise:
     @property
     def log_density(self) -> float:
         """That of the bend."""
-        bend = self.coefficients[1:]
-        return -0.5 * float(bend @ bend) / BEND**2
+        return -float(np.log1p((self.coefficients[1:] / BEND) ** 2).sum())
+
+    @property
+    def held(self) -> FloatArray:
+        """Precision with which that density holds each coefficient; the constant hardly at all."""
+        return np.append(FREE, 2.0 / (BEND**2 + self.coefficients[1:] ** 2))
+
+    def moved(self, step: FloatArray, most: float) -> Self:
+        """The same further along; the constant no larger than that, nor less than any noise."""
+        coefficients = self.coefficients + step
+        coefficients[0] = np.clip(coefficients[0], 2.0 * log(LEAST_NOISE), most)
+        return type(self)(self.share, coefficients)
 
     def bending(self, rows: int) -> Self:
         """The same for a design with further rows."""
@@ -58,10 +70,10 @@ class Pull:
     information: FloatArray
 
     def step(self, noise: Noise, design: FloatArray) -> FloatArray:
-        """A step of Fisher scoring."""
-        held = np.append(FREE, np.full(len(design) - 1, BEND**-2))
-        gradient = design @ self.gradient - held * noise.coefficients
-        return solve_positive((self.information * design) @ design.T + np.diag(held), gradient)
+        """A step of Fisher scoring, or a part of it: few nominal readings would be stepped far beyond."""
+        gradient = design @ self.gradient - noise.held * noise.coefficients
+        step = solve_positive((self.information * design) @ design.T + np.diag(noise.held), gradient)
+        return np.asarray(step * LONGEST / max(np.abs(step).max(), LONGEST))
 
     def promise(self, design: FloatArray) -> float:
         """What a step may gain, to judge by how the gradient scatters, to which faults add."""
@@ -139,8 +151,9 @@ class Residuals:
         pull = self.pull(noise, design)
         step = pull.step(noise, design)
         share = float(np.clip(pull.nominal.mean(), 1.0 - MOST_NOMINAL, MOST_NOMINAL))
+        noise, most = replace(noise, share=share), log(float(self.squared.max()) + 1.0)
         for halvings in range(HALVINGS):
-            nearer = Noise(share, noise.coefficients + 0.5**halvings * step)
+            nearer = noise.moved(0.5**halvings * step, most)
             there = self.log_density(nearer, design)
             if there > value:
                 return nearer, there

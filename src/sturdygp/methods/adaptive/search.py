@@ -21,7 +21,7 @@ from sturdygp.methods.adaptive.prior import EXTRA, ContaminationPrior
 from sturdygp.methods.adaptive.screening import Guess, Screening, distinct, screened
 from sturdygp.methods.adaptive.starts import TRUSTING, Level
 from sturdygp.methods.adaptive.uneven import TRUSTED
-from sturdygp.methods.alternating import Alternation, Start, joined, resume, start_at
+from sturdygp.methods.alternating import Alternation, Start, joined, start_at
 from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
 from sturdygp.methods.stages import sampled
 from sturdygp.optimise import Callback, Step, above
@@ -74,7 +74,8 @@ class Search:
 
     def _doubted(self, found: Candidate) -> tuple[Candidate, int]:
         """With the noise of most readings, if what was found is too large for them and that is better."""
-        if found.optimum.status is not Status.CONVERGED:
+        # An earlier fit may have gone on with a second part of the kernel: then it was doubted before that.
+        if found.optimum.status is not Status.CONVERGED or found.problem is not self.problem:
             return found, 0
         rivals, spent = self._doubting(found, [])
         best = hopeful([found, *rivals])[0] if rivals else found
@@ -93,11 +94,11 @@ class Search:
         Not if others are there already. Faults that then lie together are where the function is not followed.
         Also count the factorisations.
         """
-        core = Core.behind(self.problem, candidate.optimum)
+        core = Core.behind(candidate)
         if core is None or any(core.is_told_by(other.nominal) for other in others):
             return [], 0
-        base = resume(self.problem.kernel, candidate.optimum)
-        starts = [(shape, core.start(self._model(shape), base.kernel)) for shape in SHAPES]
+        kernel = candidate.start.kernel
+        starts = [(shape, core.start(self._model(shape), kernel)) for shape in SHAPES]
         climbs = [self._climb(shape, start, COMPARING) for shape, start in starts]
         spent = 1 + sum(climb.optimum.n_evaluations for climb in climbs)
         return [climb for climb in climbs if not climb.clustered], spent
@@ -172,8 +173,7 @@ class Search:
             rivals = [self._further(c, more) for c in rivals]
             spent += sum(c.optimum.n_evaluations for c in rivals)
         best = hopeful(rivals)[0]
-        lost = surest.assured > best.value and not best.tells_more_than(surest)
-        return (surest if lost else best), spent
+        return (surest if surest.assured > best.value - best.luck else best), spent
 
     def _rivals(self, levels: list[Level], iterations: int) -> tuple[list[Candidate], int]:
         """All that are compared, each climbed a little."""
@@ -225,8 +225,7 @@ class Search:
 
     def _further(self, candidate: Candidate, max_iter: int, callback: Callback | None = None) -> Candidate:
         """The same climb, continued; what was spent is that of the continuation."""
-        start = resume(self.problem.kernel, candidate.optimum)
-        after = self._climb(candidate.model.shape, start, max_iter, callback)
+        after = self._climb(candidate.model.shape, candidate.start, max_iter, callback)
         return replace(after, optimum=joined(candidate.optimum, after.optimum))
 
     def _to_the_top(self, found: Candidate) -> Candidate:

@@ -14,7 +14,6 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Posterior
-from sturdygp.gp.rows import Rows
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.residuals import Noise, Residuals
 from sturdygp.methods.base import Problem
@@ -82,10 +81,10 @@ class Unevenness:
 
 
 def axes_of(problem: Problem, posterior: Posterior) -> list[Axis]:
-    """The level of the function, and all inputs that are in memory."""
-    inputs = () if isinstance(problem.X, Rows) else range(problem.X.shape[1])
-    level = Axis.of(None, posterior.marginals().mean)
-    return [level, *(Axis.of(index, input_at(problem.X, index)) for index in inputs)]
+    """The level of the function, and all inputs that are not the same everywhere."""
+    inputs = [(index, input_at(problem.X, index)) for index in range(problem.X.shape[1])]
+    values = [(None, posterior.marginals().mean), *(each for each in inputs if np.ptp(each[1]) > 0.0)]
+    return [Axis.of(along, at) for along, at in values]
 
 
 def promising(residuals: Residuals, noise: Noise, axes: list[Axis], cost: float) -> Axis | None:

@@ -1,0 +1,42 @@
+"""Equal readings among others that differ: a fill value near the data, such as the zeros of a lost signal.
+
+As nominal readings they would have a density without limit, so that the bound takes them for the function,
+and the others for faults.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sturdygp._typing import BoolArray
+from sturdygp.gp.rows import where
+from sturdygp.methods.adaptive.aside import FAULTY
+from sturdygp.methods.base import Fit, Problem, in_memory
+
+# Readings are suspected if so many or more are equal, and these are more than this share of the nominal ones,
+# and no more than this share of all.
+FEWEST, MOST, SHARE = 5, 0.5, 0.5
+
+
+def equal_readings(problem: Problem, fit: Fit) -> BoolArray | None:
+    """The most frequent reading, if a fit goes by that alone and takes most others for faults."""
+    if fit.outlier_proba is None or problem.resolution > 0.0:
+        return None
+    values, counts = np.unique(problem.y, return_counts=True)
+    equal, nominal = problem.y == values[np.argmax(counts)], fit.outlier_proba <= FAULTY
+    others = ~equal & ~nominal
+    suspected = FEWEST <= counts.max() <= SHARE * equal.size and others.sum() > MOST * (~equal).sum()
+    return equal if suspected and (nominal & equal).sum() > MOST * nominal.sum() else None
+
+
+def improbable(problem: Problem, aside: BoolArray, fit: Fit, before: Fit) -> bool:
+    """Whether most of the others are nominal without them, and most of them are then faulty."""
+    del before
+    if fit.outlier_proba is None or fit.outlier_model is None:
+        return False
+    X = in_memory(where(problem.X, aside))
+    there = fit.posterior.predict(X)
+    noise = fit.noise_at(X, there.mean)
+    judged = fit.outlier_model.judge(problem.y[aside], there.mean, there.variance, noise)
+    found = float(np.mean(fit.outlier_proba <= FAULTY))
+    return found > MOST and float(np.mean(judged.outlier_proba > FAULTY)) > MOST
