@@ -3,7 +3,8 @@
 ``python benchmarks/series.py [--trials N] [--jobs N]`` counts which faults each method flags, and how many
 good readings: a wave on a trend, noise of 0.2, a tenth of the readings too high; waves without any faults
 whose readings are rounded; noise that is a tenth of the level, or grows with time, with and without faults; a
-peak of few readings; a constant with fill values. Runs of 10 trials go into docs/results/series.json;
+peak of few readings; a constant with fill values; a signal that is lost now and then; uniform noise; few
+readings of a calibration curve. Runs of 10 trials go into docs/results/series.json;
 ``--table`` prints them.
 """
 
@@ -60,6 +61,25 @@ def peak(rng: np.random.Generator, size: float, rate: float) -> Series:
     return function + NOISE * rng.standard_normal(FEW_ROWS) + size * bad, bad
 
 
+def within_bounds(rng: np.random.Generator) -> Series:
+    """Uniform noise around a wave that is no larger."""
+    function = np.sin(2.0 * np.pi * np.arange(ROWS) / 100.0)
+    return function + rng.uniform(-1.0, 1.0, ROWS), np.zeros(ROWS, dtype=bool)
+
+
+def lost(rng: np.random.Generator) -> Series:
+    """A signal that is lost a third of the time, which is written down as zero."""
+    bad = rng.random(ROWS) < 1.0 / 3.0
+    function = 10.0 + np.sin(2.0 * np.pi * np.arange(ROWS) / 100.0)
+    return np.where(bad, 0.0, function + NOISE * rng.standard_normal(ROWS)), bad
+
+
+def calibration(rng: np.random.Generator) -> Series:
+    """A curve with two plateaus, in few readings with noise of 8 %."""
+    level = 2.0 + 100.0 / (1.0 + np.exp(-np.linspace(-5.0, 5.0, FEW_ROWS // 2)))
+    return level * (1.0 + 0.08 * rng.standard_normal(level.size)), np.zeros(level.size, dtype=bool)
+
+
 def constant(rng: np.random.Generator) -> Series:
     """Noise around a constant, and three fill values."""
     y, bad = 7.0 + rng.standard_normal(FEW_ROWS), np.zeros(FEW_ROWS, dtype=bool)
@@ -81,6 +101,9 @@ PROBLEMS: dict[str, Draw] = {
     "a peak of five readings": lambda rng: peak(rng, 0.0, 0.0),
     "such a peak, faults of 3": lambda rng: peak(rng, 3.0, 0.05),
     "a constant, three of -999": constant,
+    "a third of the readings zero": lost,
+    "uniform noise as large as the wave": within_bounds,
+    "40 readings of a curve, noise of 8 %": calibration,
 }
 
 

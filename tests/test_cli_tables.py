@@ -322,6 +322,10 @@ def test_most_readings_may_be_told_to_be_good(run, data, tmp_path):
     noise = pd.DataFrame({"t": range(100), "y": np.random.default_rng(5).standard_normal(100).round(1)})
     path = tmp_path / "noise.csv"
     noise.to_csv(path, index=False)
+    misread = run("flag", path, "--target", "y", "--no-report").stdout
+    assert "That is most of them" in misread
+    assert "say so with --few-faults." in misread
+    assert "ContaminationPrior" not in misread
     result = run("flag", path, "--target", "y", "--few-faults", "--no-report", "--json")
     assert len(json.loads(result.stdout)["flagged"]["y"]) < 10
     refused = failing(run, "flag", data, "--target", "temperature", "--few-faults", "--method", "asor")

@@ -63,6 +63,18 @@ def test_blocks_give_what_one_array_gives(estimator, data):
         np.testing.assert_allclose(there, here, rtol=close, atol=close)
 
 
+@pytest.mark.usefixtures("not_kept")
+def test_noise_that_grows_along_an_input_is_found_in_blocks_too():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 10.0, 300)
+    y = np.sin(x) + 0.1 * np.exp(0.25 * x) * rng.standard_normal(300)
+    expected = RobustGPRegressor(inducing=25).fit(x[:, None], y)
+    model = RobustGPRegressor(inducing=25).fit(in_blocks(x[:, None]), in_blocks(y))
+    assert expected.nominal_std_.max() > 3.0 * expected.nominal_std_.min()
+    # Its steps end when one gains less than a twentieth of a nat.
+    np.testing.assert_allclose(np.asarray(model.nominal_std_), expected.nominal_std_, rtol=1e-3)
+
+
 def test_predictions_of_blocks_are_blocks(data):
     model = StandardGPRegressor(inducing=25).fit(data.X, data.y)
     mean, std = model.predict(data.X_test, return_std=True, include_noise=True)

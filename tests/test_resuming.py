@@ -117,6 +117,23 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
     np.testing.assert_allclose(cut.predict(data.X_test), whole.predict(data.X_test), atol=1e-3)
 
 
+def test_a_fit_goes_on_without_the_second_part_of_a_kernel_that_it_would_reject(file):
+    """It was tried when the fit was interrupted, and had a higher bound, but not by as much as is asked."""
+    rng = np.random.default_rng(8)
+    X = rng.uniform(-2.0, 2.0, (120, 2))
+    amplitude = rng.uniform(0.02, 0.15)
+    y = 2.0 * np.sin(X[:, 0]) * np.cos(X[:, 1]) + amplitude * np.sin(8.0 * X[:, 1])
+    y += 0.08 * rng.normal(size=120)
+    heard = []
+    whole = RobustGPRegressor(callback=heard.append).fit(X, y)
+    cut = RobustGPRegressor(callback=interrupt_at(len(heard) - 1), checkpoint=file)
+    with pytest.raises(InterruptionError):
+        cut.fit(X, y)
+    cut.set_params(callback=None).fit(X, y)
+    assert cut.kernel_.parameter_names == whole.kernel_.parameter_names
+    assert cut.bound_ == pytest.approx(whole.bound_, abs=0.1)
+
+
 def test_a_resumed_fit_tries_the_starts_that_were_left(file):
     data = make_synthetic(100, 100, rate=0.4, seed=1)
     X, y = data.X, data.y[:, 0]

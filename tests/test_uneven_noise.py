@@ -18,9 +18,12 @@ from sturdygp.methods.adaptive import profiled
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
 from sturdygp.methods.adaptive.prior import ContaminationPrior
+from sturdygp.methods.adaptive.profiled import trusting_climb
+from sturdygp.methods.adaptive.reading import parameter_covariance
 from sturdygp.methods.adaptive.residuals import Noise, Residuals
-from sturdygp.methods.alternating import expected_log_sites
+from sturdygp.methods.alternating import Alternation, Trail, expected_log_sites
 from sturdygp.methods.base import Problem
+from sturdygp.methods.gaussian import GaussianModel
 from sturdygp.methods.noise_profile import NoiseProfile, Ranks, bends
 from sturdygp.persistence.fits import decode_profile
 from sturdygp.persistence.record import Record
@@ -57,6 +60,14 @@ def test_ranks_do_not_depend_on_units():
     assert ranks(values).mean() == pytest.approx(0.0, abs=1e-3)
     assert (ranks(np.array([-1e9, 1e9])) == [ranks.ranks[0], ranks.ranks[-1]]).all()
     assert Ranks.of(np.zeros(7))(np.ones(2)).tolist() == [0.0, 0.0]
+
+
+def test_ranks_beside_a_common_value_are_those_of_all():
+    rng = np.random.default_rng(0)
+    values = rng.permutation(np.append(rng.normal(size=500), np.full(300, 0.4)))
+    places = np.array([np.mean(values < each) + np.mean(values <= each) - 1.0 for each in values])
+    np.testing.assert_allclose(Ranks.of(values)(values), places, atol=0.04)
+    np.testing.assert_allclose(Ranks.of(-values)(-values), -Ranks.of(values)(values), atol=1e-12)
 
 
 def test_bends_average_to_zero_and_do_not_mix():
@@ -236,7 +247,44 @@ def test_noise_may_grow_along_an_input():
     model = RobustGPRegressor().fit(X, np.sin(X[:, 0]) + noise * rng.normal(size=200))
     assert profile_of(model).along == 1
     assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
-    assert "most where input 2 is high" in model.summary()
+    assert "most where input 1 is high" in model.summary()
+    assert "most where depth is high" in model.summary(["time", "depth"])
+
+
+def test_no_noise_is_less_than_a_prior_allows():
+    X, y, *_ = growing(200, seed=1)
+    model = RobustGPRegressor(prior=ContaminationPrior(least_noise=0.1)).fit(X, y)
+    assert profile_of(model) is not None
+    assert model.nominal_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_the_kernel_is_as_uncertain_as_the_bound_is_curved(inputs, monkeypatch):
+    """With uneven noise, too, where it is climbed once more for a few steps."""
+    kept = []
+
+    def watched(candidate, trusted, *settings):
+        kept.append((candidate, trusted, trusting_climb(candidate, trusted, *settings)))
+        return kept[-1][-1]
+
+    monkeypatch.setattr(profiled, "trusting_climb", watched)
+    rng = np.random.default_rng(inputs - 1)
+    X = rng.uniform(0.0, 10.0, (150, inputs))
+    f = 5.0 + 4.0 * np.sin(X[:, 0]) + (np.cos(X[:, 1]) if inputs > 1 else 0.0)
+    RobustGPRegressor().fit(X, f + 0.1 * np.abs(f) * rng.normal(size=150))
+    candidate, trusted, climb = kept[-1]
+    kernel, box = candidate.problem.kernel, candidate.model.prior.box[:1]
+    model = GaussianModel(candidate.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
+    loop, size = Alternation(model, candidate.problem, box, candidate.assumed), kernel.theta.size
+
+    def gradient(x):
+        return loop.evaluate(kernel.with_theta(x[:size]), x[size:], Trail(None)).gradient
+
+    h = 1e-4
+    hessian = [(gradient(climb.x - h * u) - gradient(climb.x + h * u)) / (2 * h) for u in np.eye(size + 1)]
+    expected = np.sqrt(np.diag(np.linalg.inv(hessian))[:size])
+    found = np.sqrt(np.diag(parameter_covariance(climb, climb.carry.posterior.kernel, box)))
+    np.testing.assert_array_less(np.abs(np.log(found / expected)), log(1.5))
 
 
 def test_units_and_order_do_not_matter(model):
@@ -305,12 +353,12 @@ def test_a_profile_along_an_input_that_is_not_there_is_refused():
     [
         ((1.0, 0.0), None, "most where the function is high"),
         ((-1.0, 0.0), None, "most where the function is low"),
-        ((0.1, -1.0), 0, "most where input 1 is in the middle"),
+        ((0.1, -1.0), 0, "most where depth is in the middle"),
     ],
 )
 def test_words_say_where_noise_is_largest(bend, along, words):
     profile = NoiseProfile(along, Ranks.of(np.arange(5.0)), np.array(bend))
-    assert profile.words() == words
+    assert profile.words(["depth"]) == words
 
 
 def test_readings_seen_through_inducing_inputs_may_have_uneven_noise():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self, TypedDict
 
@@ -20,6 +20,7 @@ from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
 from sturdygp.estimators.interop import kernel_for, warn_if_noise_is_there_twice
 from sturdygp.estimators.messages import warn_if_not_converged
+from sturdygp.estimators.naming import input_names
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.predicting import Predictor
 from sturdygp.estimators.progress import FitCallback
@@ -282,15 +283,18 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         predicted = np.reshape(self.predict_checked(checked, False, False, False), columns.shape)
         return mean_r2(columns, predicted, _check_sample_weight(sample_weight, checked))
 
-    def summary(self) -> str:
-        """What was found, in words: one paragraph for each output."""
+    def summary(self, inputs: Sequence[str] | None = None) -> str:
+        """What was found, in words: one paragraph for each output.
+
+        Inputs have these names, by default those of the columns of the fit.
+        """
         check_is_fitted(self)
-        several = len(self._outputs) > 1
+        several, names = len(self._outputs) > 1, inputs or input_names(self)
         return "\n".join(
-            (f"Output {index}: " if several else "") + self._describe(output) + output.approximation()
+            (f"Output {index}: " if several else "") + self._describe(output, names) + output.approximation()
             for index, output in enumerate(self._outputs)
         )
 
-    def _describe(self, output: FittedOutput) -> str:
+    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
         """One output in words."""
-        return f"Fitted to {int(output.observed.sum())} readings. {output.scatter()}"
+        return f"Fitted to {int(output.observed.sum())} readings. {output.scatter(inputs)}"

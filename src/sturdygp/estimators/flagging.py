@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,9 +38,9 @@ class FlaggingGPRegressor(BaseGPRegressor):
             return super().log_predictive_density(X, y)
         return self._stack([verdict.log_density for verdict in self._judge(X, y)])
 
-    def _describe(self, output: FittedOutput) -> str:
+    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
         """One output in words."""
-        return f"{output.faulty_in_words()}. {output.scatter()}"
+        return f"{output.faulty_in_words()}. {output.scatter(inputs)}"
 
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
         X, columns = self._check_readings(X, y)

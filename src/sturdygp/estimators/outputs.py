@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -116,14 +117,15 @@ class FittedOutput:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
         return np.asarray(self.scaling.scale * np.sqrt(noise))
 
-    def scatter(self) -> str:
-        """The nominal noise in words."""
+    def scatter(self, inputs: Sequence[str]) -> str:
+        """The nominal noise in words, with the names of the inputs."""
         profile, scale = self.fit.noise_profile, self.scaling.scale
         if profile is None:
             noise = scale * float(np.sqrt(self.fit.noise_variance))
             return f"Nominal readings scatter by {noise:.3g} around the function."
         low, high = self.nominal_std.min(), self.nominal_std.max()
-        return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {profile.words()}."
+        where = profile.words(inputs)
+        return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {where}."
 
     @property
     def n_inducing(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,10 @@ from sturdygp.methods.adaptive.starts import LEVELS
 CLEAN_RATE = 0.005
 # Rate above which faults are most of the readings, and what is to be said of that.
 MOST = 0.5
+FEW_FAULTS = "prior=ContaminationPrior(nominal=5.0)"
 MOST_FAULTY = (
     " That is most of them. Large noise can look like it: look at a picture before you rely on it. If you "
-    "know that most readings are good, say so with prior=ContaminationPrior(nominal=5.0)."
+    f"know that most readings are good, say so with {FEW_FAULTS}."
 )
 
 
@@ -108,9 +110,9 @@ class RobustGPRegressor(FlaggingGPRegressor):
         self.nominal_std_ = self._stack([output.spread(output.nominal_std) for output in self._outputs])
         self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
 
-    def _describe(self, output: FittedOutput) -> str:
+    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
         """One output in words."""
-        return describe(output)
+        return describe(output, output.scatter(inputs))
 
 
 def fitted(output: FittedOutput) -> BranchLikelihood:
@@ -121,17 +123,17 @@ def fitted(output: FittedOutput) -> BranchLikelihood:
     return likelihood
 
 
-def describe(output: FittedOutput) -> str:
-    """One output in words."""
+def describe(output: FittedOutput, scatter: str) -> str:
+    """One output in words, with what is said of its noise."""
     likelihood, scale = fitted(output), output.scaling.scale
     rate, faults = 1.0 - likelihood.nominal, likelihood.faults
     shift, spread = scale * faults.shift, scale * faults.spread
     if rate < CLEAN_RATE and output.n_outliers == 0:
-        return f"None of {int(output.observed.sum())} readings looks faulty. {output.scatter()}"
+        return f"None of {int(output.observed.sum())} readings looks faulty. {scatter}"
     lean = "on both sides" if faults.lean is None else f"mostly too {faults.lean}"
     return (
         f"{output.faulty_in_words()}; the estimated rate is {rate:.0%}. "
-        f"{output.scatter()} Faults are {lean}: off by {shift:.3g} on average, "
+        f"{scatter} Faults are {lean}: off by {shift:.3g} on average, "
         f"with a standard deviation of {spread:.3g} and a {likelihood.contamination.shape.name} distribution."
         f"{MOST_FAULTY if rate > MOST else ''}"
     )

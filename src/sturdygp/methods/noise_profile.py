@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Self
@@ -63,11 +64,11 @@ class NoiseProfile:
     bend: FloatArray
     least: float = 0.0
 
-    def words(self) -> str:
-        """Where the noise is largest."""
+    def words(self, inputs: Sequence[str]) -> str:
+        """Where the noise is largest, with the names of the inputs."""
         ends, middle = self.at(bends(np.array([-1.0, 1.0]))), self.at(bends(np.zeros(1)))
         where = "in the middle" if middle > CLEARLY * ends.max() else ("low", "high")[int(np.argmax(ends))]
-        what = "the function" if self.along is None else f"input {self.along + 1}"
+        what = "the function" if self.along is None else inputs[self.along]
         return f"most where {what} is {where}"
 
     def relative(self, X: Inputs, mean: FloatArray) -> FloatArray:

@@ -65,15 +65,16 @@ Objective = Callable[[FloatArray, C], Evaluation[C]]
 Callback = Callable[[Step], bool | None]
 
 
-def above(callback: Callback | None, best: float) -> Callback | None:
+def above(callback: Callback | None, best: float, by: float = 0.0) -> Callback | None:
     """The callback for another climb, which hears of no value below the best so far.
 
-    A climb that is not yet the best is none to go on from later.
+    A climb that is not yet better, by as much as it has to be, is none to go on from later.
     """
     if callback is None:
         return None
 
     def hear(step: Step) -> bool | None:
-        return callback(step if step.value > best else replace(step, value=best, optimum=None))
+        better = step.optimum if step.value > best + by else None
+        return callback(replace(step, value=max(step.value, best), optimum=better))
 
     return hear

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.naming import input_names
 from sturdygp.plot.canvas import look
 
 HEIGHT_TO_WIDTH = 0.65
@@ -73,18 +74,9 @@ def flagged(proba: FloatArray | None, output: int, threshold: float | None, n: i
     return column_of(proba, output) > threshold
 
 
-def feature_names(estimator: BaseGPRegressor) -> list[str]:
-    """Names of the inputs."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None:
-        return [str(name) for name in names]
-    count = int(estimator.n_features_in_)
-    return ["input"] if count == 1 else [f"input {index}" for index in range(count)]
-
-
 def feature_index(estimator: BaseGPRegressor, feature: int | str) -> int:
     """Which column of X a feature is."""
-    names = feature_names(estimator)
+    names = input_names(estimator)
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(f"feature must be one of {', '.join(names)}; got {feature!r}")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.naming import input_names
 from sturdygp.estimators.validation import check_choice
 from sturdygp.plot.axes import (
     THRESHOLD,
@@ -20,7 +21,6 @@ from sturdygp.plot.axes import (
     check_length,
     column_of,
     feature_index,
-    feature_names,
     flagged,
     proba_of,
 )
@@ -191,7 +191,7 @@ def interval(
 
 def label_of(estimator: BaseGPRegressor, index: int, *, sliced: bool) -> str:
     """The name of the input, and what holds for the others."""
-    names = feature_names(estimator)
+    names = input_names(estimator)
     return names[index] + (", other inputs at their medians" if sliced and len(names) > 1 else "")
 
 

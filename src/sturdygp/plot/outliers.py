@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.flagging import FlaggingGPRegressor
-from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index, feature_names
+from sturdygp.estimators.naming import input_names
+from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index
 from sturdygp.plot.palette import BLACK, GREY, ORANGE
 
 
@@ -83,7 +84,7 @@ class OutlierDisplay(Drawn):
         index, inputs = feature_index(estimator, feature), np.asarray(X, dtype=np.float64)
         if len(inputs) != len(proba):
             raise ValueError(f"X has {len(inputs)} rows but the model was fitted to {len(proba)}")
-        label = feature_names(estimator)[index]
+        label = input_names(estimator)[index]
         return cls(inputs[:, index], proba, threshold, label).plot(ax=ax, width=width)
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sturdygp.estimators.robust import FEW_FAULTS
 from sturdygp.tables.flagging import FittedTable
 
 
@@ -27,10 +28,10 @@ def rows_in_words(rows: Mapping[str, int]) -> str:
 
 
 def summaries(fitted: FittedTable) -> dict[str, str]:
-    """What was found about each target."""
+    """What was found about each target, with the words of a table for inputs and options."""
     sampled = "in the sample: " if fitted.rows["fitted"] < fitted.rows["usable"] else ""
-    paragraphs = fitted.model.estimator.summary().splitlines()
+    paragraphs = fitted.model.estimator.summary(fitted.model.plan.features).splitlines()
     return {
-        target: sampled + paragraph.removeprefix(f"Output {index}: ")
+        target: sampled + paragraph.removeprefix(f"Output {index}: ").replace(FEW_FAULTS, "--few-faults")
         for index, (target, paragraph) in enumerate(zip(fitted.model.plan.targets, paragraphs, strict=True))
     }

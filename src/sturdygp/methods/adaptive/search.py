@@ -148,8 +148,8 @@ class Search:
             if trial.optimum.value <= base.value + hurdle:
                 return found, spent
             done = base.n_iter + trial.optimum.n_iter
-            # A callback hears of what has risen above all before.
-            hearing = self.problem.callback if hurdle > 0.0 else None
+            # A callback hears of what has risen above all before, and keeps what is then taken.
+            hearing = above(self.problem.callback, base.value, penalty) if hurdle > 0.0 else None
             trial = search._further(trial, min(most, max(self.max_iter - done, 0)), hearing)
             spent += trial.optimum.n_evaluations
         if trial.optimum.value <= base.value + penalty:

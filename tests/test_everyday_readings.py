@@ -1,0 +1,110 @@
+"""What everyday data have in them: fill values, few readings, bounds, grids, columns that say nothing."""
+
+from __future__ import annotations
+
+from math import e, log, pi
+
+import numpy as np
+import pytest
+
+from sturdygp import RobustGPRegressor
+from sturdygp.gp.posterior import Marginals
+from sturdygp.methods.adaptive.bounded import bounded_gain
+from sturdygp.methods.adaptive.neighbours import around
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5, 10])
+def test_fill_values_among_noise_that_grows_are_found(seed):
+    """What a fill value leaves of the others must not send the steps of their noise anywhere."""
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 10.0, 60)
+    y = 10.0 + np.sin(x) + 0.05 * np.exp(0.3 * x) * rng.standard_normal(60)
+    fill = rng.random(60) < 0.05
+    y[fill] = 9999.0
+    flagged = RobustGPRegressor().fit(x[:, None], y).outlier_proba_ > 0.5
+    assert flagged[fill].all()
+    assert np.count_nonzero(flagged[~fill]) <= 6
+
+
+@pytest.mark.parametrize("n", [8, 12, 20])
+def test_few_readings_are_not_fitted_too_closely(n):
+    """The prior of the noise must not outweigh a dozen readings."""
+    covered, found = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, new = np.linspace(0.0, 5.0, n), np.linspace(0.0, 5.0, 100)
+        model = RobustGPRegressor().fit(x[:, None], 5.0 + np.sin(x) + 0.5 * rng.standard_normal(n))
+        mean, std = model.predict(new[:, None], return_std=True, include_noise=True)
+        again = 5.0 + np.sin(new) + 0.5 * rng.standard_normal(100)
+        covered.append(np.mean(np.abs(again - mean) < 1.96 * std))
+        found.append(np.sqrt(model.noise_variance_) / 0.5)
+    assert np.mean(covered) > 0.7
+    assert np.mean(found) > 0.65
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("faults", [0.0, 0.05])
+def test_noise_within_bounds_is_no_great_many_faults(seed, faults):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 10.0, 300)
+    y = np.sin(x) + rng.uniform(-1.0, 1.0, 300)
+    bad = rng.random(300) < faults
+    y[bad] += 8.0
+    flagged = RobustGPRegressor().fit(x[:, None], y).outlier_proba_ > 0.5
+    np.testing.assert_array_equal(flagged, bad)
+
+
+def test_bounds_gain_what_entropies_say_and_nothing_where_noise_is_normal():
+    rng, n = np.random.default_rng(0), 2000
+    known, nominal = Marginals(np.zeros(n), np.full(n, 1e-8)), np.ones(n)
+    y = rng.uniform(-3.0, 3.0, n)
+    normal = 0.5 * log(2.0 * pi * e * np.mean(y**2))
+    expected = n * (normal - log(2.0 * np.abs(y).max())) - log(n)
+    assert bounded_gain(y, known, nominal) == pytest.approx(expected, abs=1.0)
+    # Of readings that are not nominal nothing is asked.
+    far = np.append(y, 50.0)
+    wider = Marginals(np.zeros(n + 1), np.full(n + 1, 1e-8))
+    assert bounded_gain(far, wider, np.append(nominal, 0.0)) == pytest.approx(expected, abs=1.0)
+    assert bounded_gain(rng.standard_normal(n), known, nominal) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [0.3, 0.4])
+@pytest.mark.parametrize("fill", [0.0, -999.0])
+def test_equal_readings_among_others_that_differ_are_not_the_function(fill, share, seed):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0.0, 10.0, 100)
+    y = 10.0 + np.sin(x) + 0.2 * rng.standard_normal(100)
+    lost = rng.random(100) < share
+    y[lost] = fill
+    model = RobustGPRegressor().fit(x[:, None], y)
+    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, lost)
+    assert np.sqrt(np.mean((model.predict(x[:, None]) - 10.0 - np.sin(x)) ** 2)) < 0.15
+
+
+def test_equal_readings_that_are_the_function_are_kept():
+    """A signal that stays at nothing for half of the time."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 10.0, 120)
+    y = np.where(x < 4.5, 0.0, 3.0 * np.sin(x - 4.5) + 0.1 * rng.standard_normal(120))
+    model = RobustGPRegressor().fit(x[:, None], y)
+    assert np.mean(model.outlier_proba_[x < 4.0] > 0.5) < 0.05
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_neighbours_on_a_grid_do_not_depend_on_the_order_of_rows(inputs):
+    X = np.stack(np.meshgrid(*[np.arange(6.0)] * inputs), axis=-1).reshape(-1, inputs)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(X[order][around(X[order], 2)], X[around(X, 2)][order])
+
+
+def test_a_constant_column_changes_nothing():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0.0, 10.0, 100))
+    f = 5.0 + 4.0 * np.sin(x)
+    y = f + 0.1 * f * rng.normal(size=100)
+    alone = RobustGPRegressor().fit(x[:, None], y)
+    beside = RobustGPRegressor().fit(np.column_stack([x, np.ones((100, 3))]), y)
+    assert alone.nominal_std_.max() > 2.0 * alone.nominal_std_.min()
+    np.testing.assert_allclose(beside.nominal_std_, alone.nominal_std_, rtol=0.05)
+    np.testing.assert_array_equal(beside.outlier_proba_ > 0.5, alone.outlier_proba_ > 0.5)
