@@ -605,6 +605,14 @@ def test_bad_calls_are_refused(estimator, data):
         estimator.predict(data.X, return_std=True, return_cov=True)
 
 
+def test_what_is_no_number_or_no_column_is_refused_by_name(data):
+    with pytest.raises(ValueError, match="verbose must be 0, 1 or 2, got 'much'"):
+        RobustGPRegressor(verbose="much").fit(data.X, data.y[:, 0])
+    model = RobustGPRegressor().fit(data.X, data.y[:, 0])
+    with pytest.raises(ValueError, match=r"y must have shape .* got the single value 3\.0"):
+        model.outlier_proba(data.X[:1], 3.0)
+
+
 # ------------------------------------------------------------------------------------ ASOR alone
 
 

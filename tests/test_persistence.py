@@ -122,6 +122,11 @@ def saved(fitted, tmp_path_factory):
     return path.read_bytes()
 
 
+def test_a_folder_that_is_not_there_is_named(fitted, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write model\.sgp to"):
+        fitted.save(tmp_path / "nowhere" / "model.sgp")
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_estimator_comes_back_as_it_was(estimator, tmp_path):
     X, y = readings()

@@ -223,6 +223,7 @@ def test_names_that_stand_twice_in_a_header_are_known(tmp_path):
         ("table.csv", "a,b\n", "has no rows below its header"),
         ("table.csv", "a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
         ("table.csv", "a,b\n1,2\n4,5,6\n", "is not a table.*--separator"),
+        ("table.csv", "# logger 7\na,b\n1,2\n", "first line, '# logger 7', is no header: take out the lines"),
         ("table.xlsx", "not a workbook", "is not a table in the format of its ending"),
         ("table.parquet", "not parquet", "is not a table in the format of its ending"),
     ],

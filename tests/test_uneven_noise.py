@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -145,7 +146,7 @@ def test_expected_residuals_are_what_the_bound_is_made_of(shape):
     log_joint = np.log(shares) - 0.5 * (np.log(2 * np.pi * variance) + expected / variance)
     sites = model.sites(EXTRA, Branches(softmax(log_joint, axis=1).T, np.float64(share)))
     residuals = Residuals.expected(y, marginals, BranchLikelihood(c, share))
-    joint = residuals.log_joint(Noise(share, np.zeros(1)), c.noise * relative)
+    joint = residuals.log_joint(share, c.noise * relative)
     assert np.logaddexp(*joint).sum() == pytest.approx(expected_log_sites(sites, marginals), rel=1e-12)
 
 
@@ -285,6 +286,16 @@ def test_the_kernel_is_as_uncertain_as_the_bound_is_curved(inputs, monkeypatch):
     expected = np.sqrt(np.diag(np.linalg.inv(hessian))[:size])
     found = np.sqrt(np.diag(parameter_covariance(climb, climb.carry.posterior.kernel, box)))
     np.testing.assert_array_less(np.abs(np.log(found / expected)), log(1.5))
+
+
+def test_a_curvature_that_rounding_has_spoiled_tells_nothing_of_the_kernel():
+    curvature = np.diag([1.0, 4.0, -1e-9])
+    kernel = SquaredExponential(1.0, 1.0)
+    optimum = SimpleNamespace(x=np.zeros(3), curvature=curvature)
+    box = np.array([[-5.0, 5.0]])
+    assert not parameter_covariance(optimum, kernel, box).any()
+    optimum.curvature = np.diag([1.0, 4.0, 2.0])
+    np.testing.assert_allclose(parameter_covariance(optimum, kernel, box), np.diag([1.0, 0.25]))
 
 
 def test_units_and_order_do_not_matter(model):

@@ -184,6 +184,8 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _attendance(self, n_outputs: int) -> Attendance:
         """What is to be heard and kept of a fit."""
         check_watchers(self.callback, self.checkpoint)
+        if not isinstance(self.verbose, int | np.integer):
+            raise ValueError(f"verbose must be 0, 1 or 2, got {self.verbose!r}")
         listeners: list[FitCallback] = [print] if self.verbose > 1 else []
         if self.callback is not None:
             listeners = [*listeners, self.callback]

@@ -62,8 +62,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
         The latter.
     nominal_std_ : array of the shape of y
         Standard deviation of nominal noise at each reading. It may change along an input or with the level of
-        the function, if the readings tell that; ``noise_variance_`` is its square where it does not, and the
-        geometric mean of that where it does.
+        the function, if the readings tell that; ``noise_variance_`` is its square where it does not, and
+        about the geometric mean of that where it does.
     kernel_, mean_, noise_variance_, bound_, weights_, status_, n_iter_, n_factorizations_, trace_, note_
         As for :class:`AsorGPRegressor`.
 

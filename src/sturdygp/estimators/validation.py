@@ -15,6 +15,8 @@ def check_targets(y: ArrayLike, X: Inputs) -> FloatArray:
     """Targets as floats with one or two dimensions; NaN is a missing entry, infinity an error."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
+    if np.isscalar(y):
+        raise ValueError(f"y must have shape (n,) or (n, outputs), got the single value {y!r}")
     y = np.asarray(
         check_array(
             as_numbers(y),

@@ -41,7 +41,8 @@ QUANTILES = (0.5, 0.1, 0.9, 0.3, 0.7)
 class LatentModel(Protocol[L]):
     """A likelihood with latent variables, seen through the sites that they imply.
 
-    ``extra`` are the logarithms of parameters beside the kernel's, such as the noise variance.
+    ``extra`` are the parameters beside the kernel's as an optimiser sees them, the logarithm of the noise
+    variance first.
     """
 
     def sites(self, extra: FloatArray, latent: L) -> Sites:

@@ -59,6 +59,8 @@ def write_archive(path: Path, document: Json, store: ArrayStore) -> None:
     if len(text) > LARGEST_DOCUMENT or len(store.contents) >= MOST_MEMBERS:
         raise ValueError("the model is too large for one file; save its outputs as separate models")
     members = {DOCUMENT: text, **{array_name(i): content for i, content in enumerate(store.contents)}}
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.absolute().parent} to write {path.name} to")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with ZipFile(temporary, "w", ZIP_STORED) as archive:

@@ -26,6 +26,8 @@ LIBRARIES = dict.fromkeys(PARQUET_FORMATS, ("pyarrow", "fastparquet")) | dict.fr
     EXCEL_FORMATS, ("openpyxl",)
 )
 TELL_SEPARATOR = "tell what stands between fields with --separator"
+# With what a remark begins, and how much of one is shown.
+REMARKS, SHOWN = "#%;", 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,20 @@ def check_ending(path: Path) -> str:
     return ending
 
 
+def advice(path: Path, dialect: Dialect) -> str:
+    """What to do about lines that do not go together: often there are remarks above the header."""
+    with path.open(encoding=dialect.encoding) as file:
+        first = file.readline().strip()
+    if first.startswith(tuple(REMARKS)):
+        return f"the first line, {shortened(first)!r}, is no header: take out the lines above that"
+    return TELL_SEPARATOR
+
+
+def shortened(text: str) -> str:
+    """Its beginning, if it is long."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
 def read_text(path: Path, usual: str, told: Told) -> TableFile:
     """Read a text file, every cell as a text, so that it can be written back as it was."""
     dialect = dialect_of(path, usual, told)
@@ -117,11 +133,12 @@ def read_text(path: Path, usual: str, told: Told) -> TableFile:
     try:
         frame, header = pd.read_csv(path, **how), pd.read_csv(path, header=None, nrows=1, **how)
     except pd.errors.ParserError as error:
-        raise TableError(f"{path} is not a table: {first_line(error)}; {TELL_SEPARATOR}") from error
+        raise TableError(f"{path} is not a table: {first_line(error)}; {advice(path, dialect)}") from error
     except ValueError as error:
         raise TableError(f"{path} is not a table: {first_line(error)}") from error
     if not isinstance(frame.index, pd.RangeIndex):
-        raise TableError(f"{path} has rows with more fields than its header has names; {TELL_SEPARATOR}")
+        what = "has rows with more fields than its header has names"
+        raise TableError(f"{path} {what}; {advice(path, dialect)}")
     found = without_empty(frame, dialect, path)
     notes = []
     if separator != usual:

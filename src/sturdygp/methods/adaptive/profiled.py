@@ -11,6 +11,7 @@ from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
 from sturdygp.methods.adaptive.candidate import Candidate
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.model import AdaptiveModel
 from sturdygp.methods.adaptive.reading import Reading, parameter_covariance
 from sturdygp.methods.adaptive.residuals import Noise, Residuals
 from sturdygp.methods.adaptive.uneven import Unevenness
@@ -85,21 +86,22 @@ class Profiling:
         residuals = Residuals.expected(model.y, marginals, BranchLikelihood.at(start, model))
         noise, _ = residuals.likeliest(noise, axis.design)
         extra = np.append(noise.coefficients[0], start.extra[1:])
-        profile = self._profile(extra, noise)
-        model = replace(model, relative_noise=profile.at(axis.design[1:]))
+        model, _ = self._with_noise(model, extra, noise)
         latent = replace(start.latent, nominal=np.array(noise.share))
         latent = model.update(extra, latent, marginals)
         burden = self.candidate.assumed.burden(start.kernel)
         extra = model.best_extra(extra, latent, marginals, np.array(burden))
-        profile = self._profile(extra, noise)
-        model = replace(model, relative_noise=profile.at(axis.design[1:]))
+        model, profile = self._with_noise(model, extra, noise)
         now = replace(before, model=model, start=replace(start, extra=extra, latent=latent), profile=profile)
         return now, Noise(float(latent.nominal), np.append(extra[0], profile.bend))
 
-    def _profile(self, extra: FloatArray, noise: Noise) -> NoiseProfile:
-        """With no less noise anywhere than there may be."""
-        axis, least = self.uneven.axis, exp(self.candidate.model.prior.box[0, 0] - extra[0])
-        return NoiseProfile(axis.along, axis.ranks, noise.coefficients[1:], least)
+    def _with_noise(
+        self, model: AdaptiveModel, extra: FloatArray, noise: Noise
+    ) -> tuple[AdaptiveModel, NoiseProfile]:
+        """The model with this profile, which has no less noise anywhere than there may be."""
+        axis, least = self.uneven.axis, exp(model.prior.box[0, 0] - extra[0])
+        profile = NoiseProfile(axis.along, axis.ranks, noise.coefficients[1:], least)
+        return replace(model, relative_noise=profile.at(axis.design[1:])), profile
 
     def _bound(self, now: Reading, noise: Noise, posterior: Posterior) -> float:
         """With all that is assumed of the parameters."""

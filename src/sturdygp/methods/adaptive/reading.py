@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg import inverse_positive
 from sturdygp.methods.adaptive.candidate import Candidate
@@ -44,11 +46,13 @@ def parameter_covariance(optimum: Optimum[Trail[L]], kernel: Kernel, box: FloatA
     """Covariance of the kernel's parameters, to judge by the curvature of the bound; none for those held.
 
     Parameters that a bound holds, those beside the kernel's too, are known: the others do not vary with them.
+    A curvature that rounding has spoiled tells nothing.
     """
     size, covariance = kernel.theta.size, np.zeros((optimum.x.size, optimum.x.size))
     low, high = np.vstack([kernel.bounds, box]).T
     free = np.flatnonzero((optimum.x > low) & (optimum.x < high))
     if optimum.curvature is not None and free.size:
         among = np.ix_(free, free)
-        covariance[among] = inverse_positive(optimum.curvature[among])
+        with suppress(NotPositiveDefiniteError):
+            covariance[among] = inverse_positive(optimum.curvature[among])
     return covariance[:size, :size]

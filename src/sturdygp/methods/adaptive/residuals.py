@@ -114,21 +114,21 @@ class Residuals:
         """Noise that is the same everywhere and explains all readings."""
         return Noise(TRUSTING, np.array([log(float(np.mean(self.squared)) + TINY)]))
 
-    def log_joint(self, noise: Noise, variance: FloatArray) -> FloatArray:
+    def log_joint(self, share: float, variance: FloatArray) -> FloatArray:
         """Log density of each reading: as a nominal one with this variance, and as a fault; and so shared."""
         total = self.variance + variance
         nominal = -0.5 * (LOG_2PI + np.log(total) + self.squared / total)
-        return np.stack([log(noise.share) + nominal, log(1.0 - noise.share) + self.as_fault])
+        return np.stack([log(share) + nominal, log(1.0 - share) + self.as_fault])
 
     def log_density(self, noise: Noise, design: FloatArray) -> float:
         """Of all readings, and of the bend."""
-        log_joint = self.log_joint(noise, np.exp(noise.coefficients @ design))
+        log_joint = self.log_joint(noise.share, np.exp(noise.coefficients @ design))
         return float(np.logaddexp(*log_joint).sum()) + noise.log_density
 
     def pull(self, noise: Noise, design: FloatArray) -> Pull:
         """Derivatives of that."""
         variance = np.exp(noise.coefficients @ design)
-        log_joint = self.log_joint(noise, variance)
+        log_joint = self.log_joint(noise.share, variance)
         nominal = np.exp(log_joint[0] - np.logaddexp(*log_joint))
         total = self.variance + variance
         weight, response = 0.5 * nominal, variance / total
