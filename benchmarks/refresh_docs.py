@@ -47,6 +47,7 @@ def texts() -> Iterator[str]:
         flagging,
         large,
         limits,
+        peers,
         series,
         speed,
         weak_signal,
@@ -59,7 +60,7 @@ def texts() -> Iterator[str]:
     yield which.decision_table().markdown()
     yield accuracy.markdown()
     yield limits.markdown()
-    yield from (each.table(each.stored()) for each in (field_limits, flagging, series, weak_signal))
+    yield from (each.table(each.stored()) for each in (field_limits, flagging, peers, series, weak_signal))
 
 
 def printed() -> dict[str, str]:
