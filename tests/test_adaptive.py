@@ -711,6 +711,21 @@ def test_far_faults_that_hide_nothing_stay_in_the_fit(hidden):
     assert 0.0 < model.weights_[20] < 1e-3
 
 
+@pytest.mark.parametrize("reading", [60.0, -60.0, 1e4])
+def test_a_new_reading_may_be_faulty_in_a_way_that_none_was(reading):
+    """On the other side, or much further off: that is no miracle."""
+    x = np.linspace(0.0, 10.0, 80)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(80)
+    y[::8] += 3.0
+    model = RobustGPRegressor().fit(x, y)
+    assert model.outlier_proba(x[:1], [reading])[0] > 0.999
+    of_a_thousand = norm.logpdf(reading, model.predict(x[:1])[0], 10.0 * np.hypot(3.0, 2.0)) + log(1e-3)
+    density = model.log_predictive_density(x[:1], [reading], allow_outliers=True)[0]
+    if abs(reading) < 100.0:
+        assert density == pytest.approx(of_a_thousand, abs=1.0)
+    assert np.isfinite(density)
+
+
 def test_weights_are_the_precision_that_the_branches_ask_for():
     data = make_synthetic(60, 10, rate=0.3, seed=1)
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 from types import SimpleNamespace
 
@@ -259,9 +260,9 @@ def test_no_noise_is_less_than_a_prior_allows():
     assert model.nominal_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
 
 
-@pytest.mark.parametrize("inputs", [1, 2])
-def test_the_kernel_is_as_uncertain_as_the_bound_is_curved(inputs, monkeypatch):
-    """With uneven noise, too, where it is climbed once more for a few steps."""
+@pytest.fixture
+def climbs(monkeypatch):
+    """What the kernel was climbed with once more: candidate, trusted readings, and where it came to."""
     kept = []
 
     def watched(candidate, trusted, *settings):
@@ -269,11 +270,38 @@ def test_the_kernel_is_as_uncertain_as_the_bound_is_curved(inputs, monkeypatch):
         return kept[-1][-1]
 
     monkeypatch.setattr(profiled, "trusting_climb", watched)
+    return kept
+
+
+def test_the_kernel_is_climbed_with_readings_that_are_trusted(climbs):
+    X, y, *_, faulty = growing(200, seed=7, faults=0.1)
+    model = RobustGPRegressor().fit(X, y)
+    _, trusted, climb = climbs[0]  # another fit, without the faults that are far off, shows nothing more
+    np.testing.assert_array_equal(trusted, ~faulty)
+    ended = climb.carry.posterior.kernel
+    np.testing.assert_allclose(model.kernel_.length_scale, ended.length_scale, rtol=1e-9)
+
+
+def test_a_profile_that_the_bound_does_not_repay_is_left_out(climbs):
+    X, y, *_ = growing()
+    RobustGPRegressor().fit(X, y)
+    candidate, *_ = climbs[-1]
+    assert profiled.profiled(candidate, 1000, 0.01).profile is not None
+    candidate.__dict__["uneven"] = replace(candidate.uneven, cost=1e4)
+    even = profiled.profiled(candidate, 1000, 0.01)
+    assert even.profile is None
+    assert even.bound == candidate.optimum.value
+    np.testing.assert_array_equal(even.model.relative_noise, 1.0)
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_the_kernel_is_as_uncertain_as_the_bound_is_curved(inputs, climbs):
+    """With uneven noise, too, where it is climbed once more for a few steps."""
     rng = np.random.default_rng(inputs - 1)
     X = rng.uniform(0.0, 10.0, (150, inputs))
     f = 5.0 + 4.0 * np.sin(X[:, 0]) + (np.cos(X[:, 1]) if inputs > 1 else 0.0)
     RobustGPRegressor().fit(X, f + 0.1 * np.abs(f) * rng.normal(size=150))
-    candidate, trusted, climb = kept[-1]
+    candidate, trusted, climb = climbs[-1]
     kernel, box = candidate.problem.kernel, candidate.model.prior.box[:1]
     model = GaussianModel(candidate.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
     loop, size = Alternation(model, candidate.problem, box, candidate.assumed), kernel.theta.size
