@@ -70,7 +70,7 @@ def test_bounds_gain_what_entropies_say_and_nothing_where_noise_is_normal():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("share", [0.3, 0.4])
-@pytest.mark.parametrize("fill", [0.0, -999.0])
+@pytest.mark.parametrize("fill", [0.0, -999.0, 11.5])
 def test_equal_readings_among_others_that_differ_are_not_the_function(fill, share, seed):
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 10.0, 100)
@@ -78,7 +78,7 @@ def test_equal_readings_among_others_that_differ_are_not_the_function(fill, shar
     lost = rng.random(100) < share
     y[lost] = fill
     model = RobustGPRegressor().fit(x[:, None], y)
-    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, lost)
+    assert np.count_nonzero((model.outlier_proba_ > 0.5) != lost) <= 4 * (fill == 11.5)
     assert np.sqrt(np.mean((model.predict(x[:, None]) - 10.0 - np.sin(x)) ** 2)) < 0.15
 
 

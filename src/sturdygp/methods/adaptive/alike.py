@@ -10,7 +10,8 @@ import numpy as np
 
 from sturdygp._typing import BoolArray
 from sturdygp.gp.rows import where
-from sturdygp.methods.adaptive.aside import FAULTY
+from sturdygp.gp.sites import LOG_2PI
+from sturdygp.methods.adaptive.aside import FAULTY, log_density_aside
 from sturdygp.methods.base import Fit, Problem, in_memory
 
 # Readings are suspected if so many or more are equal, and these are more than this share of the nominal ones,
@@ -30,13 +31,12 @@ def equal_readings(problem: Problem, fit: Fit) -> BoolArray | None:
 
 
 def improbable(problem: Problem, aside: BoolArray, fit: Fit, before: Fit) -> bool:
-    """Whether most of the others are nominal without them, and most of them are then faulty."""
+    """Whether most of the others are nominal without them, and they are then better described as faults."""
     del before
-    if fit.outlier_proba is None or fit.outlier_model is None:
+    if fit.outlier_proba is None or np.mean(fit.outlier_proba <= FAULTY) <= MOST:
         return False
     X = in_memory(where(problem.X, aside))
     there = fit.posterior.predict(X)
-    noise = fit.noise_at(X, there.mean)
-    judged = fit.outlier_model.judge(problem.y[aside], there.mean, there.variance, noise)
-    found = float(np.mean(fit.outlier_proba <= FAULTY))
-    return found > MOST and float(np.mean(judged.outlier_proba > FAULTY)) > MOST
+    distance, variance = problem.y[aside] - there.mean, there.variance + fit.noise_at(X, there.mean)
+    nominal = -0.5 * float((LOG_2PI + np.log(variance) + distance**2 / variance).sum())
+    return nominal < log_density_aside(distance, aside.size)
