@@ -75,6 +75,17 @@ def test_noise_that_grows_along_an_input_is_found_in_blocks_too():
     np.testing.assert_allclose(np.asarray(model.nominal_std_), expected.nominal_std_, rtol=1e-3)
 
 
+@pytest.mark.usefixtures("not_kept")
+def test_a_fill_value_is_found_in_blocks_too():
+    rng = np.random.default_rng(1)
+    x = np.linspace(0.0, 10.0, 260)
+    y = 10.0 + np.sin(x) + 0.2 * rng.standard_normal(260)
+    lost = rng.random(260) < 0.4
+    y[lost] = 0.0
+    model = RobustGPRegressor(inducing=25).fit(in_blocks(x[:, None]), in_blocks(y))
+    np.testing.assert_array_equal(np.asarray(model.outlier_proba_) > 0.5, lost)
+
+
 def test_predictions_of_blocks_are_blocks(data):
     model = StandardGPRegressor(inducing=25).fit(data.X, data.y)
     mean, std = model.predict(data.X_test, return_std=True, include_noise=True)

@@ -82,6 +82,33 @@ def test_equal_readings_among_others_that_differ_are_not_the_function(fill, shar
     assert np.sqrt(np.mean((model.predict(x[:, None]) - 10.0 - np.sin(x)) ** 2)) < 0.15
 
 
+@pytest.mark.parametrize("step", [0.1, 0.01])
+def test_a_fill_value_is_found_among_readings_that_are_rounded_finely(step):
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 10.0, 100)
+    y = 3.0 + np.sin(x) + 0.1 * rng.standard_normal(100)
+    lost = rng.random(100) < 0.4
+    model = RobustGPRegressor().fit(x[:, None], np.where(lost, 0.0, np.round(y / step) * step))
+    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, lost)
+
+
+def test_faults_that_were_set_aside_are_what_faults_are_like():
+    """If there are no others: in words, and for new readings."""
+    rng = np.random.default_rng(2)
+    x = np.linspace(0.0, 10.0, 100)
+    y = 10.0 + np.sin(x) + 0.2 * rng.standard_normal(100)
+    lost = rng.random(100) < 0.4
+    model = RobustGPRegressor().fit(x[:, None], np.where(lost, 0.0, y))
+    assert model.contamination_shift_ == pytest.approx(-np.mean(10.0 + np.sin(x[lost])), abs=0.2)
+    assert model.contamination_rate_ == pytest.approx(np.mean(lost), abs=0.01)
+    assert "mostly too low" in model.summary()
+    assert model.outlier_proba(x[:2, None], [0.0, 10.0 + np.sin(x[1])]).round(2).tolist() == [1.0, 0.0]
+    density = model.log_predictive_density(
+        x[lost, None], np.zeros(np.count_nonzero(lost)), allow_outliers=True
+    )
+    assert density.min() > -5.0
+
+
 def test_equal_readings_that_are_the_function_are_kept():
     """A signal that stays at nothing for half of the time."""
     rng = np.random.default_rng(0)

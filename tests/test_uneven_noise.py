@@ -250,7 +250,9 @@ def test_noise_may_grow_along_an_input():
     assert profile_of(model).along == 1
     assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
     assert "most where input 1 is high" in model.summary()
-    assert "most where depth is high" in model.summary(["time", "depth"])
+    assert "most where depth is high" in model.summary(np.array(["time", "depth"]))
+    with pytest.raises(ValueError, match=r"inputs must have 2 names, got \['depth'\]"):
+        model.summary("depth")
 
 
 def test_no_noise_is_less_than_a_prior_allows():

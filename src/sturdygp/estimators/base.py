@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -184,7 +185,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _attendance(self, n_outputs: int) -> Attendance:
         """What is to be heard and kept of a fit."""
         check_watchers(self.callback, self.checkpoint)
-        if not isinstance(self.verbose, int | np.integer):
+        if not isinstance(self.verbose, Real | np.bool_):
             raise ValueError(f"verbose must be 0, 1 or 2, got {self.verbose!r}")
         listeners: list[FitCallback] = [print] if self.verbose > 1 else []
         if self.callback is not None:
@@ -285,13 +286,13 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         predicted = np.reshape(self.predict_checked(checked, False, False, False), columns.shape)
         return mean_r2(columns, predicted, _check_sample_weight(sample_weight, checked))
 
-    def summary(self, inputs: Sequence[str] | None = None) -> str:
+    def summary(self, inputs: Iterable[str] | None = None) -> str:
         """What was found, in words: one paragraph for each output.
 
         Inputs have these names, by default those of the columns of the fit.
         """
         check_is_fitted(self)
-        several, names = len(self._outputs) > 1, inputs or input_names(self)
+        several, names = len(self._outputs) > 1, input_names(self, inputs)
         return "\n".join(
             (f"Output {index}: " if several else "") + self._describe(output, names) + output.approximation()
             for index, output in enumerate(self._outputs)

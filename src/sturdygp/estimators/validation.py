@@ -15,7 +15,7 @@ def check_targets(y: ArrayLike, X: Inputs) -> FloatArray:
     """Targets as floats with one or two dimensions; NaN is a missing entry, infinity an error."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    if np.isscalar(y):
+    if np.isscalar(y) or (isinstance(y, np.ndarray) and y.ndim == 0):
         raise ValueError(f"y must have shape (n,) or (n, outputs), got the single value {y!r}")
     y = np.asarray(
         check_array(

@@ -8,26 +8,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from sturdygp._typing import BoolArray
-from sturdygp.gp.rows import where
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import LOG_2PI
 from sturdygp.methods.adaptive.aside import FAULTY, log_density_aside
-from sturdygp.methods.base import Fit, Problem, in_memory
+from sturdygp.methods.base import Fit, Problem
+from sturdygp.methods.resolution import resolution
 
 # Readings are suspected if so many or more are equal, and these are more than this share of the nominal ones,
 # and no more than this share of all.
 FEWEST, MOST, SHARE = 5, 0.5, 0.5
+# Not if the others are rounded, too, to steps of more than this many of their standard deviations.
+COARSE = 0.5
 
 
 def equal_readings(problem: Problem, fit: Fit) -> BoolArray | None:
     """The most frequent reading, if a fit goes by that alone and takes most others for faults."""
-    if fit.outlier_proba is None or problem.resolution > 0.0:
+    if fit.outlier_proba is None:
         return None
     values, counts = np.unique(problem.y, return_counts=True)
     equal, nominal = problem.y == values[np.argmax(counts)], fit.outlier_proba <= FAULTY
-    others = ~equal & ~nominal
-    suspected = FEWEST <= counts.max() <= SHARE * equal.size and others.sum() > MOST * (~equal).sum()
-    return equal if suspected and (nominal & equal).sum() > MOST * nominal.sum() else None
+    others, most = ~equal & ~nominal, int(counts.max())
+    suspected = FEWEST <= most <= SHARE * equal.size and others.sum() > MOST * (~equal).sum()
+    alone = suspected and (nominal & equal).sum() > MOST * nominal.sum()
+    return equal if alone and not coarse(problem.y[~equal]) else None
+
+
+def coarse(y: FloatArray) -> bool:
+    """Whether readings are rounded so that equal ones are no wonder."""
+    step = resolution(y)
+    return step > 0.0 and step > COARSE * float(np.std(y))
 
 
 def improbable(problem: Problem, aside: BoolArray, fit: Fit, before: Fit) -> bool:
@@ -35,8 +45,12 @@ def improbable(problem: Problem, aside: BoolArray, fit: Fit, before: Fit) -> boo
     del before
     if fit.outlier_proba is None or np.mean(fit.outlier_proba <= FAULTY) <= MOST:
         return False
-    X = in_memory(where(problem.X, aside))
-    there = fit.posterior.predict(X)
-    distance, variance = problem.y[aside] - there.mean, there.variance + fit.noise_at(X, there.mean)
+
+    def expected(X: FloatArray) -> FloatArray:
+        there = fit.posterior.predict(X)
+        return np.column_stack([there.mean, there.variance + fit.noise_at(X, there.mean)])
+
+    mean, variance = gather(where(problem.X, aside), expected, joined).T
+    distance = problem.y[aside] - mean
     nominal = -0.5 * float((LOG_2PI + np.log(variance) + distance**2 / variance).sum())
     return nominal < log_density_aside(distance, aside.size)

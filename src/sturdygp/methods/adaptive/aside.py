@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log
+from math import log, sqrt
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults
+from sturdygp.methods.adaptive.model import Shape
+from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.optimise import Callback
 
@@ -49,8 +51,10 @@ def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:
     likelihood = fit.outlier_model
     if not isinstance(likelihood, BranchLikelihood) or fit.outlier_proba is None:
         raise TypeError("only a fit that found contamination has readings set aside")
-    nominal = likelihood.nominal * float(kept.mean())
     distance = problem.y[aside] - gather(where(problem.X, aside), found.predict_mean, joined)
+    if fit.outlier_proba.sum() < 1.0:
+        likelihood = told_by(distance, likelihood)
+    nominal = likelihood.nominal * float(kept.mean())
     theirs = log_density_aside(distance, kept.size)
     return replace(
         fit,
@@ -62,6 +66,22 @@ def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:
         trace=tuple(value + theirs for value in fit.trace),
         resume=None,
     )
+
+
+def told_by(distance: FloatArray, likelihood: BranchLikelihood) -> BranchLikelihood:
+    """Faults like those that were set aside: there are no others.
+
+    They may be spread by more, as an assumption from before the data were looked at says.
+    """
+    shift, spread = float(distance.mean()), float(distance.std())
+    least = ContaminationPrior().ratio * sqrt(likelihood.noise)
+    c = replace(
+        likelihood.contamination,
+        shift=np.array(shift),
+        spread=np.array(max(spread, least)),
+        shape=Shape.normal(),
+    )
+    return replace(likelihood, contamination=c, found=Faults(shift, spread, float(np.mean(distance > 0.0))))
 
 
 def log_density_aside(distance: FloatArray, n: int) -> float:
