@@ -17,7 +17,7 @@ from sturdygp.methods.adaptive.residuals import Noise, Residuals
 from sturdygp.methods.adaptive.uneven import Unevenness
 from sturdygp.methods.alternating import Alternation, Start, Trail
 from sturdygp.methods.gaussian import GaussianModel
-from sturdygp.methods.noise_profile import NoiseProfile
+from sturdygp.methods.noise_profile import LEAST_SHARE, NoiseProfile
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
 
@@ -99,8 +99,10 @@ class Profiling:
         self, model: AdaptiveModel, extra: FloatArray, noise: Noise
     ) -> tuple[AdaptiveModel, NoiseProfile]:
         """The model with this profile, which has no less noise anywhere than there may be."""
-        axis, least = self.uneven.axis, exp(model.prior.box[0, 0] - extra[0])
-        profile = NoiseProfile(axis.along, axis.ranks, noise.coefficients[1:], least)
+        axis, bend = self.uneven.axis, noise.coefficients[1:]
+        largest = exp(float((bend @ axis.design[1:]).max()))
+        least = max(exp(model.prior.box[0, 0] - extra[0]), LEAST_SHARE * largest)
+        profile = NoiseProfile(axis.along, axis.ranks, bend, least)
         return replace(model, relative_noise=profile.at(axis.design[1:])), profile
 
     def _bound(self, now: Reading, noise: Noise, posterior: Posterior) -> float:

@@ -15,6 +15,7 @@ from sturdygp.linalg import solve_positive
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.model import MOST_NOMINAL
 from sturdygp.methods.base import LEAST_NOISE
+from sturdygp.methods.noise_profile import LEAST_SHARE
 
 # Scale of the Cauchy density of each coefficient but the constant, before the data are looked at: most are
 # small, but noise may grow a hundredfold.
@@ -53,6 +54,17 @@ class Noise:
         coefficients[0] = np.clip(coefficients[0], 2.0 * log(LEAST_NOISE), most)
         return type(self)(self.share, coefficients)
 
+    def variance(self, design: FloatArray) -> FloatArray:
+        """At each reading; nowhere less than a small share of the largest."""
+        log_variance = self.coefficients @ design
+        return np.asarray(np.exp(np.maximum(log_variance, log_variance.max() + log(LEAST_SHARE))))
+
+    def slopes(self, design: FloatArray) -> FloatArray:
+        """Derivatives of its logarithm by the coefficients: where it is least, those where it is largest."""
+        log_variance = self.coefficients @ design
+        top = int(np.argmax(log_variance))
+        return np.where(log_variance < log_variance[top] + log(LEAST_SHARE), design[:, [top]], design)
+
     def bending(self, rows: int) -> Self:
         """The same for a design with further rows."""
         return type(self)(self.share, np.append(self.coefficients, np.zeros(rows)))
@@ -71,8 +83,9 @@ class Pull:
 
     def step(self, noise: Noise, design: FloatArray) -> FloatArray:
         """A step of Fisher scoring, or a part of it: few nominal readings would be stepped far beyond."""
-        gradient = design @ self.gradient - noise.held * noise.coefficients
-        step = solve_positive((self.information * design) @ design.T + np.diag(noise.held), gradient)
+        slopes = noise.slopes(design)
+        gradient = slopes @ self.gradient - noise.held * noise.coefficients
+        step = solve_positive((self.information * slopes) @ slopes.T + np.diag(noise.held), gradient)
         return np.asarray(step * LONGEST / max(np.abs(step).max(), LONGEST))
 
     def promise(self, design: FloatArray) -> float:
@@ -122,12 +135,12 @@ class Residuals:
 
     def log_density(self, noise: Noise, design: FloatArray) -> float:
         """Of all readings, and of the bend."""
-        log_joint = self.log_joint(noise.share, np.exp(noise.coefficients @ design))
+        log_joint = self.log_joint(noise.share, noise.variance(design))
         return float(np.logaddexp(*log_joint).sum()) + noise.log_density
 
     def pull(self, noise: Noise, design: FloatArray) -> Pull:
         """Derivatives of that."""
-        variance = np.exp(noise.coefficients @ design)
+        variance = noise.variance(design)
         log_joint = self.log_joint(noise.share, variance)
         nominal = np.exp(log_joint[0] - np.logaddexp(*log_joint))
         total = self.variance + variance
