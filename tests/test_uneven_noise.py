@@ -89,8 +89,11 @@ def design():
     return np.vstack([np.ones(40), bends(np.linspace(-1.0, 1.0, 40))])
 
 
-def test_gradient_of_the_noise_equals_central_differences(residuals, design):
-    noise, h = Noise(0.8, np.array([-0.4, 0.7, -0.3])), 1e-6
+@pytest.mark.parametrize("bend", [(0.7, -0.3), (6.0, 1.0)])
+def test_gradient_of_the_noise_equals_central_differences(bend, residuals, design):
+    """Also where the noise is no more than a share of the largest."""
+    noise, h = Noise(0.8, np.array([-0.4, *bend])), 1e-6
+    assert (np.ptp(np.log(noise.variance(design))) > log(9999.0)) == (bend[0] > 1.0)
     pull = residuals.pull(noise, design)
     numeric = [
         (
@@ -100,9 +103,9 @@ def test_gradient_of_the_noise_equals_central_differences(residuals, design):
         / (2 * h)
         for step in h * np.eye(3)
     ]
-    bend = noise.coefficients[1:]
-    by_prior = np.append(0.0, -2.0 * bend / (2.0 + bend**2))  # Cauchy's, with a scale of the root of two
-    np.testing.assert_allclose(design @ pull.gradient + by_prior, numeric, rtol=1e-6)
+    squares = noise.coefficients[1:] ** 2
+    by_prior = np.append(0.0, -2.0 * noise.coefficients[1:] / (2.0 + squares))  # Cauchy's, of scale root two
+    np.testing.assert_allclose(noise.slopes(design) @ pull.gradient + by_prior, numeric, rtol=1e-6)
 
 
 def test_information_is_the_expected_curvature_of_nominal_readings():
@@ -326,6 +329,19 @@ def test_a_curvature_that_rounding_has_spoiled_tells_nothing_of_the_kernel():
     assert not parameter_covariance(optimum, kernel, box).any()
     optimum.curvature = np.diag([1.0, 4.0, 2.0])
     np.testing.assert_allclose(parameter_covariance(optimum, kernel, box), np.diag([1.0, 0.25]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_readings_that_are_exact_do_not_bend_the_noise_of_others(seed):
+    """A machine that is off now and then, and then shows nothing at all."""
+    rng = np.random.default_rng(seed)
+    on = rng.random(100) < 0.7
+    x = np.sort(rng.uniform(0.0, 10.0, 100))
+    f = np.where(on, 5.0 + 2.0 * np.sin(x), 0.0)
+    model = RobustGPRegressor().fit(np.column_stack([x, on]), f + 0.5 * on * rng.standard_normal(100))
+    assert 0.35 < np.median(model.nominal_std_[on]) < 0.7
+    assert model.nominal_std_.max() < 1.0
+    assert np.count_nonzero(model.outlier_proba_ > 0.5) <= 3
 
 
 def test_units_and_order_do_not_matter(model):
