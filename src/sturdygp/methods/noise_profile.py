@@ -14,8 +14,8 @@ from sturdygp.gp.rows import Inputs, gather, joined
 
 # Places that are kept of a profile, and its coefficients.
 KNOTS, BENDS = 65, 2
-# The least share of the largest variance that noise has anywhere: readings that are exact, where a machine is
-# off or a scale ends, must not bend the noise of all others.
+# The share of the largest variance that noise has everywhere: readings that are exact, where a machine is off
+# or a scale ends, must not bend the noise of all others.
 LEAST_SHARE = 1e-4
 # Noise is said to be largest in the middle if its variance there is so many times that at either end.
 CLEARLY = 1.2

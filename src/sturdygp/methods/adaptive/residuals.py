@@ -55,15 +55,16 @@ class Noise:
         return type(self)(self.share, coefficients)
 
     def variance(self, design: FloatArray) -> FloatArray:
-        """At each reading; nowhere less than a small share of the largest."""
-        log_variance = self.coefficients @ design
-        return np.asarray(np.exp(np.maximum(log_variance, log_variance.max() + log(LEAST_SHARE))))
+        """At each reading, with a small share of the largest everywhere."""
+        bent = np.exp(self.coefficients @ design)
+        return np.asarray((bent + LEAST_SHARE * bent.max()) / (1.0 + LEAST_SHARE))
 
     def slopes(self, design: FloatArray) -> FloatArray:
-        """Derivatives of its logarithm by the coefficients: where it is least, those where it is largest."""
-        log_variance = self.coefficients @ design
-        top = int(np.argmax(log_variance))
-        return np.where(log_variance < log_variance[top] + log(LEAST_SHARE), design[:, [top]], design)
+        """Derivatives of its logarithm by the coefficients."""
+        bent = np.exp(self.coefficients @ design)
+        top = int(np.argmax(bent))
+        least = LEAST_SHARE * bent[top]
+        return np.asarray((bent * design + least * design[:, [top]]) / (bent + least))
 
     def bending(self, rows: int) -> Self:
         """The same for a design with further rows."""
