@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor
 from sturdygp.gp import Sites, condition
-from sturdygp.methods.adaptive import candidate, far
+from sturdygp.methods.adaptive import aside, candidate
 from sturdygp.methods.adaptive.beside import median_around, start_beside
 from sturdygp.methods.adaptive.model import AdaptiveModel, Contamination, Shape
 from sturdygp.methods.adaptive.neighbours import around, nearest
@@ -126,9 +126,9 @@ def test_readings_are_foretold_as_by_a_process_without_them():
     assert found.foretold == pytest.approx(total, rel=1e-8)
 
 
-@pytest.mark.parametrize(("most", "misread"), [(far.MOST, 0), (0.0, 1)])
+@pytest.mark.parametrize(("most", "misread"), [(aside.MOST, 0), (0.0, 1)])
 def test_noise_is_not_taken_for_faults_once_far_ones_are_set_aside(most, misread, monkeypatch):
-    monkeypatch.setattr(far, "MOST", most)
+    monkeypatch.setattr(aside, "MOST", most)
     count = 0
     for seed in range(12):
         y = 7.0 + np.random.default_rng(seed).standard_normal(80)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -184,9 +183,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
 
     def _attendance(self, n_outputs: int) -> Attendance:
         """What is to be heard and kept of a fit."""
-        check_watchers(self.callback, self.checkpoint)
-        if not isinstance(self.verbose, Real | np.bool_):
-            raise ValueError(f"verbose must be 0, 1 or 2, got {self.verbose!r}")
+        check_watchers(self.verbose, self.callback, self.checkpoint)
         listeners: list[FitCallback] = [print] if self.verbose > 1 else []
         if self.callback is not None:
             listeners = [*listeners, self.callback]
@@ -287,10 +284,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         return mean_r2(columns, predicted, _check_sample_weight(sample_weight, checked))
 
     def summary(self, inputs: Iterable[str] | None = None) -> str:
-        """What was found, in words: one paragraph for each output.
-
-        Inputs have these names, by default those of the columns of the fit.
-        """
+        """What was found, in words: a paragraph for each output; inputs may be given other names."""
         check_is_fitted(self)
         several, names = len(self._outputs) > 1, input_names(self, inputs)
         return "\n".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
 
@@ -102,8 +103,10 @@ def checkpoint_path(path: PathLike, output: int, n_outputs: int) -> Path:
     return Path(path) if n_outputs == 1 else Path(f"{os.fspath(path)}.{output}")
 
 
-def check_watchers(callback: object, checkpoint: object) -> None:
+def check_watchers(verbose: object, callback: object, checkpoint: object) -> None:
     """Refuse what would only fail once a fit is under way."""
+    if not isinstance(verbose, Real | np.bool_):
+        raise ValueError(f"verbose must be 0, 1 or 2, got {verbose!r}")
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be a function of a Progress, got {callback!r}")
     if checkpoint is None:

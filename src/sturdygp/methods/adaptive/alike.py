@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import LOG_2PI
-from sturdygp.methods.adaptive.aside import FAULTY, log_density_aside
+from sturdygp.methods.adaptive.aside import FAULTY, SetAside, mostly_nominal
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.methods.resolution import resolution
 
@@ -36,21 +35,19 @@ def equal_readings(problem: Problem, fit: Fit) -> BoolArray | None:
 
 def coarse(y: FloatArray) -> bool:
     """Whether readings are rounded so that equal ones are no wonder."""
-    step = resolution(y)
-    return step > 0.0 and step > COARSE * float(np.std(y))
+    return resolution(y) > COARSE * float(np.std(y))
 
 
-def improbable(problem: Problem, aside: BoolArray, fit: Fit, before: Fit) -> bool:
+def improbable(fit: Fit, case: SetAside) -> bool:
     """Whether most of the others are nominal without them, and they are then better described as faults."""
-    del before
-    if fit.outlier_proba is None or np.mean(fit.outlier_proba <= FAULTY) <= MOST:
+    if not mostly_nominal(fit):
         return False
 
     def expected(X: FloatArray) -> FloatArray:
         there = fit.posterior.predict(X)
         return np.column_stack([there.mean, there.variance + fit.noise_at(X, there.mean)])
 
-    mean, variance = gather(where(problem.X, aside), expected, joined).T
-    distance = problem.y[aside] - mean
+    mean, variance = case.asked(expected).T
+    distance = case.distance(mean)
     nominal = -0.5 * float((LOG_2PI + np.log(variance) + distance**2 / variance).sum())
-    return nominal < log_density_aside(distance, aside.size)
+    return nominal < case.log_density(distance)

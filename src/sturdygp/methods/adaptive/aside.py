@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import log, sqrt
 
 import numpy as np
@@ -18,14 +19,48 @@ from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.base import Fit, Problem
 from sturdygp.optimise import Callback
 
-# A reading is faulty if that is more probable than not.
-FAULTY = 0.5
+# A reading is faulty if that is more probable than not. More than this share of what is left must be nominal:
+# out of mere noise a few readings can be chosen that agree.
+FAULTY, MOST = 0.5, 0.5
 
 
-def without(problem: Problem, aside: BoolArray) -> Problem:
-    """The problem of the other readings; nobody keeps where its climb is, as that is not one of all."""
-    X, y = where(problem.X, ~aside), problem.y[~aside]
-    return replace(problem, X=X, y=y, resume=None, callback=unkept(problem.callback))
+@dataclass(frozen=True, eq=False)
+class SetAside:
+    """Readings of a problem that may hide others, to judge by a fit of all."""
+
+    problem: Problem
+    before: Fit
+    readings: BoolArray
+
+    @property
+    def others(self) -> Problem:
+        """The problem of the others; nobody keeps where its climb is, as that is not one of all."""
+        kept, problem = ~self.readings, self.problem
+        X, callback = where(problem.X, kept), unkept(problem.callback)
+        return replace(problem, X=X, y=problem.y[kept], resume=None, callback=callback)
+
+    def asked(self, work: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """What can be said of their inputs, wherever these are."""
+        return gather(where(self.problem.X, self.readings), work, joined)
+
+    def distance(self, mean: FloatArray) -> FloatArray:
+        """From the function, where it has this mean."""
+        return self.problem.y[self.readings] - mean
+
+    def log_density(self, distance: FloatArray) -> float:
+        """What they add to the bound of the others, so that it is one of all.
+
+        They are a share of all readings, and normal around the function with a scale of their own.
+        """
+        n = self.readings.size
+        share, variance = distance.size / n, float(np.mean(distance**2))
+        normal = -0.5 * distance.size * (LOG_2PI + log(variance) + 1.0)
+        return normal + distance.size * log(share) + (n - distance.size) * log(1.0 - share)
+
+
+def mostly_nominal(fit: Fit) -> bool:
+    """Whether most readings of a fit are."""
+    return fit.outlier_proba is not None and float(np.mean(fit.outlier_proba <= FAULTY)) > MOST
 
 
 def unkept(callback: Callback | None) -> Callback | None:
@@ -33,12 +68,12 @@ def unkept(callback: Callback | None) -> Callback | None:
     return None if callback is None else lambda step: callback(replace(step, optimum=None))
 
 
-def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:
+def with_aside(fit: Fit, case: SetAside) -> Fit:
     """A fit of the other readings as one of all, in which those set aside are faulty and say nothing."""
-    kept = ~aside
+    kept = ~case.readings
 
     def spread(values: FloatArray, elsewhere: float) -> FloatArray:
-        full = np.full(aside.size, elsewhere)
+        full = np.full(kept.size, elsewhere)
         full[kept] = values
         return full
 
@@ -51,14 +86,14 @@ def with_aside(fit: Fit, problem: Problem, aside: BoolArray) -> Fit:
     likelihood = fit.outlier_model
     if not isinstance(likelihood, BranchLikelihood) or fit.outlier_proba is None:
         raise TypeError("only a fit that found contamination has readings set aside")
-    distance = problem.y[aside] - gather(where(problem.X, aside), found.predict_mean, joined)
+    distance = case.distance(case.asked(found.predict_mean))
     if fit.outlier_proba.sum() < 1.0:
         likelihood = told_by(distance, likelihood)
     nominal = likelihood.nominal * float(kept.mean())
-    theirs = log_density_aside(distance, kept.size)
+    theirs = case.log_density(distance)
     return replace(
         fit,
-        posterior=conditioned(found, problem, everywhere),
+        posterior=conditioned(found, case.problem, everywhere),
         weights=spread(fit.weights, 0.0),
         outlier_proba=spread(fit.outlier_proba, 1.0),
         outlier_model=replace(likelihood, nominal=nominal),
@@ -82,17 +117,6 @@ def told_by(distance: FloatArray, likelihood: BranchLikelihood) -> BranchLikelih
         shape=Shape.normal(),
     )
     return replace(likelihood, contamination=c, found=Faults(shift, spread, float(np.mean(distance > 0.0))))
-
-
-def log_density_aside(distance: FloatArray, n: int) -> float:
-    """What readings set aside add to the bound of the others, so that it is one of all.
-
-    They are a share of all readings, and normal around the function with a scale of their own.
-    """
-    share = distance.size / n
-    variance = float(np.mean(distance**2))
-    normal = -0.5 * distance.size * (LOG_2PI + log(variance) + 1.0)
-    return normal + distance.size * log(share) + (n - distance.size) * log(1.0 - share)
 
 
 def conditioned(found: Posterior, problem: Problem, sites: Sites) -> Posterior:

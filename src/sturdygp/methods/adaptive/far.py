@@ -10,14 +10,13 @@ import numpy as np
 
 from sturdygp._typing import BoolArray
 from sturdygp.gp.rows import gather, joined
-from sturdygp.methods.adaptive.aside import FAULTY
+from sturdygp.methods.adaptive.aside import FAULTY, SetAside, mostly_nominal
 from sturdygp.methods.base import Fit, Problem
 
 # Far faults are off by this many nominal standard deviations, and this many times as much as any other.
 FAR = 10.0
-# Others were hidden if without them the nominal variance is less than this share of what it was, and yet more
-# than half of what is left is nominal: out of mere noise a few readings can be chosen that agree.
-CLEARER, MOST = 0.25, 0.5
+# Others were hidden if without them the nominal variance is less than this share of what it was.
+CLEARER = 0.25
 # Fewer readings than these are not fitted alone, and fewer than this share of all not either: what is left
 # may be a part of the function that is all alike.
 FEWEST, SHARE = 10, 2.0 / 3.0
@@ -42,8 +41,6 @@ def far_faults(problem: Problem, fit: Fit) -> BoolArray | None:
     return far if far.any() and not between.any() and enough else None
 
 
-def clearer(problem: Problem, aside: BoolArray, fit: Fit, before: Fit) -> bool:
+def clearer(fit: Fit, case: SetAside) -> bool:
     """Whether there was something to be seen behind the far readings."""
-    del problem, aside
-    nominal = 0.0 if fit.outlier_proba is None else float(np.mean(fit.outlier_proba <= FAULTY))
-    return fit.noise_variance < CLEARER * before.noise_variance and nominal > MOST
+    return fit.noise_variance < CLEARER * case.before.noise_variance and mostly_nominal(fit)

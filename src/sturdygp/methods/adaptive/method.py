@@ -11,7 +11,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.methods.adaptive.alike import equal_readings, improbable
-from sturdygp.methods.adaptive.aside import with_aside, without
+from sturdygp.methods.adaptive.aside import SetAside, with_aside
 from sturdygp.methods.adaptive.far import clearer, far_faults
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults, TiltedBranches
 from sturdygp.methods.adaptive.model import Branches
@@ -60,13 +60,14 @@ class Adaptive:
         """Fit one output; once more without readings that may hide what there is to be seen."""
         fit = self._fit_together(problem)
         for suspected, justified in SUSPICIONS:
-            aside = suspected(problem, fit)
-            if aside is None or fit.status is Status.STOPPED:
+            readings = suspected(problem, fit)
+            if readings is None or fit.status is Status.STOPPED:
                 continue
-            rest = self.fit(without(problem, aside))
+            case = SetAside(problem, fit, readings)
+            rest = self.fit(case.others)
             spent = fit.n_factorizations + rest.n_factorizations
-            if justified(problem, aside, rest, fit):
-                return replace(with_aside(rest, problem, aside), n_factorizations=spent + 1)
+            if justified(rest, case):
+                return replace(with_aside(rest, case), n_factorizations=spent + 1)
             status = rest.status if rest.status is Status.STOPPED else fit.status
             fit = replace(fit, n_factorizations=spent, status=status)
         return fit
