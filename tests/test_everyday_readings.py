@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from math import e, log, pi
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sturdygp import RobustGPRegressor
 from sturdygp.gp.posterior import Marginals
+from sturdygp.methods.adaptive import Adaptive
+from sturdygp.methods.adaptive.alike import equal_readings, improbable
+from sturdygp.methods.adaptive.aside import SetAside
 from sturdygp.methods.adaptive.bounded import bounded_gain
 from sturdygp.methods.adaptive.neighbours import around
+from sturdygp.methods.adaptive.uneven import axes_of
+from sturdygp.methods.base import Problem, default_kernel
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 10])
@@ -116,6 +122,41 @@ def test_equal_readings_that_are_the_function_are_kept():
     y = np.where(x < 4.5, 0.0, 3.0 * np.sin(x - 4.5) + 0.1 * rng.standard_normal(120))
     model = RobustGPRegressor().fit(x[:, None], y)
     assert np.mean(model.outlier_proba_[x < 4.0] > 0.5) < 0.05
+
+
+def problem_of(y):
+    X = np.arange(float(y.size))[:, None]
+    return Problem(X, y, default_kernel(X), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("step", "suspected"), [(0.0, True), (0.01, True), (1.0, False)])
+def test_equal_readings_are_no_wonder_where_all_are_rounded_coarsely(step, suspected):
+    rng = np.random.default_rng(0)
+    y = 2.0 + rng.standard_normal(100)
+    y = np.round(y / step) * step if step else y
+    y[:40] = 0.0
+    trusting_those = SimpleNamespace(outlier_proba=np.where(y == 0.0, 0.0, 1.0))
+    found = equal_readings(problem_of(y), trusting_those)
+    assert (found is not None) == suspected
+    if suspected:
+        np.testing.assert_array_equal(found, y == 0.0)
+
+
+@pytest.mark.parametrize(("fill", "faulty"), [(3.0, False), (3.1, False), (5.0, True), (0.0, True)])
+def test_equal_readings_that_the_others_foretell_are_not_set_aside(fill, faulty):
+    y = 3.0 + 0.1 * np.random.default_rng(0).standard_normal(60)
+    equal = np.arange(60) % 3 == 0
+    y[equal] = fill
+    problem = problem_of(y)
+    case = SetAside(problem, Adaptive().fit(problem), equal)
+    assert improbable(Adaptive().fit(case.others), case) == faulty
+
+
+def test_noise_is_not_sought_along_columns_that_say_nothing():
+    X = np.column_stack([np.arange(10.0), np.ones(10), np.zeros(10), np.arange(10.0) % 2])
+    problem = Problem(X, np.arange(10.0), default_kernel(X), np.random.default_rng(0))
+    posterior = SimpleNamespace(marginals=lambda: Marginals(np.arange(10.0), np.ones(10)))
+    assert [axis.along for axis in axes_of(problem, posterior)] == [None, 0, 3]
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
