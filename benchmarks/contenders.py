@@ -141,7 +141,7 @@ def gpytorch_student_t(X: np.ndarray, y: np.ndarray) -> tuple[Predict, dict[str,
     return predict, {"bound": -float(loss) * len(inputs)}
 
 
-def relevance_pursuit(X: np.ndarray, y: np.ndarray) -> tuple[Predict, dict[str, Any]]:
+def fitted_relevance_pursuit(X: np.ndarray, y: np.ndarray) -> Any:
     """BoTorch's relevance pursuit as its documentation runs it, inputs scaled to the unit cube."""
     import torch  # noqa: PLC0415
     from botorch.fit import fit_gpytorch_mll  # noqa: PLC0415
@@ -155,6 +155,14 @@ def relevance_pursuit(X: np.ndarray, y: np.ndarray) -> tuple[Predict, dict[str, 
         torch.from_numpy(X), torch.from_numpy(y[:, None]), input_transform=Normalize(X.shape[1])
     )
     fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def relevance_pursuit(X: np.ndarray, y: np.ndarray) -> tuple[Predict, dict[str, Any]]:
+    """Its predictions."""
+    import torch  # noqa: PLC0415
+
+    model = fitted_relevance_pursuit(X, y)
 
     def predict(Z: np.ndarray) -> np.ndarray:
         with torch.no_grad():

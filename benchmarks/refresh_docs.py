@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = (
     *(DOCS / name for name in ("reproduction.md", "performance.md", "scaling.md", "which-estimator.md")),
-    *(DOCS / name for name in ("asor.md", "contamination.md", "guide/command-line.md")),
+    *(DOCS / name for name in ("asor.md", "contamination.md", "clean-data.md", "guide/command-line.md")),
 )
 COMMANDS = (
     ("fig1a",),
@@ -45,6 +45,7 @@ def texts() -> Iterator[str]:
     from benchmarks import (  # noqa: PLC0415
         accuracy,
         asor,
+        clean,
         field_limits,
         flagging,
         large,
@@ -62,7 +63,9 @@ def texts() -> Iterator[str]:
     yield which.decision_table().markdown()
     yield accuracy.markdown()
     yield limits.markdown()
-    yield from (each.table(each.stored()) for each in (field_limits, flagging, peers, series, weak_signal))
+    yield from (
+        each.table(each.stored()) for each in (clean, field_limits, flagging, peers, series, weak_signal)
+    )
 
 
 def printed() -> dict[str, str]:
