@@ -54,6 +54,7 @@ PROBLEMS: dict[str, tuple[str, Outliers]] = {
 RATES = (0.0, 0.2, 0.4, 0.6, 0.8)
 METHODS: dict[str, Any] = {
     "robust": RobustGPRegressor(),
+    "robust, many faults": RobustGPRegressor(faults="many"),
     "ASOR": AsorGPRegressor(),
     "ASOR, starts": AsorGPRegressor(n_starts=7),
     "mixture": MixtureGPRegressor(),

@@ -23,7 +23,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
-from sturdygp.methods.adaptive import candidate, search
+from sturdygp.methods.adaptive import search
 from sturdygp.methods.adaptive.clustering import clustering
 from sturdygp.methods.adaptive.fine import fine_starts
 from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
@@ -244,6 +244,39 @@ def test_contamination_is_learned(rate, outliers):
     assert model.summary().count("That is most of them") == (model.contamination_rate_ > 0.5).sum()
 
 
+def test_summary_names_the_other_regime_where_it_is_worth_a_look():
+    data = make_synthetic(100, 1, rate=0.4, seed=3)
+    assert 'compare with faults="many"' in RobustGPRegressor().fit(data.X, data.y[:, 0]).summary()
+    many = RobustGPRegressor(faults="many").fit(data.X, data.y[:, 0]).summary()
+    assert "compare with" not in many
+    rng = np.random.default_rng(1)
+    X, noise = rng.uniform(-3.0, 3.0, (60, 2)), rng.standard_normal(60)
+    assert "The noise is larger than the function" in RobustGPRegressor().fit(X, noise).summary()
+    clean = RobustGPRegressor().fit(X, np.sin(X[:, 0]) + 0.1 * noise).summary()
+    assert "compare with" not in clean
+
+
+def test_most_observations_are_good_unless_said_otherwise():
+    """Pure noise: the majority is called faulty in a third of such data under the other assumption."""
+    rates = {"few": [], "many": []}
+    for seed in range(5000, 5003):
+        rng = np.random.default_rng(seed)
+        X, noise = rng.uniform(-3.0, 3.0, (100, 2)), rng.standard_normal(100)
+        for faults, found in rates.items():
+            found.append(RobustGPRegressor(faults=faults).fit(X, noise).contamination_rate_)
+    assert max(rates["few"]) < 0.1
+    assert max(rates["many"]) > 0.5
+
+
+def test_a_prior_overrides_how_common_faults_are_taken_to_be():
+    data = make_synthetic(60, 1, rate=0.3, seed=4)
+    prior = ContaminationPrior(caution=0.5)
+    fits = [RobustGPRegressor(faults=faults, prior=prior).fit(data.X, data.y) for faults in ("few", "many")]
+    np.testing.assert_array_equal(fits[0].bound_, fits[1].bound_)
+    with pytest.raises(ValueError, match="faults must be one of 'few', 'many'; got 'some'"):
+        RobustGPRegressor(faults="some").fit(data.X, data.y)
+
+
 @pytest.mark.parametrize("periods", [2.0, 7.5, 12.0])
 def test_fine_structure_is_neither_noise_nor_faults(periods):
     """Length scales that are much shorter than the start are found, although faults hide them."""
@@ -415,24 +448,23 @@ def test_the_screening_lifts_the_factor_of_the_kernel_to_where_its_bound_is_high
 
 def test_a_few_readings_that_agree_on_a_level_by_chance_do_not_pass_for_the_function():
     data = make_synthetic(100, rate=0.8, outliers=UniformOutliers(-5.0, 15.0), seed=3011)
-    model = RobustGPRegressor().fit(data.X, data.y)
-    trusting = RobustGPRegressor(prior=ContaminationPrior(signal=1e-3)).fit(data.X, data.y)
+    model = RobustGPRegressor(faults="many").fit(data.X, data.y)
+    prior = ContaminationPrior(caution=0.1, signal=1e-3)
+    trusting = RobustGPRegressor(prior=prior).fit(data.X, data.y)
     error, without = (rmse(data.f_test, each.predict(data.X_test)) for each in (model, trusting))
     assert error < 0.5 < 2.0 * error < without
 
 
-@pytest.mark.parametrize(("luck", "rate"), [(None, 0.0), (0.0, 0.9)])
-def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(luck, rate, monkeypatch):
+@pytest.mark.parametrize(("caution", "rate"), [(1.0, 0.0), (0.1, 0.0), (1e-9, 0.9)])
+def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(caution, rate):
     """They always do: without what is asked of so few, nine tenths of most mere noise would be faulty."""
-    if luck is not None:
-        monkeypatch.setattr(candidate, "LUCK", luck)
-    found = []
+    prior, found = ContaminationPrior(caution=caution), []
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X, y = rng.uniform(-3.0, 3.0, (200, 2)), rng.standard_normal(200)
-        found.append(RobustGPRegressor().fit(X, y).contamination_rate_)
+        found.append(RobustGPRegressor(prior=prior).fit(X, y).contamination_rate_)
     assert np.median(found) == pytest.approx(rate, abs=0.1)
-    assert luck is not None or max(found) < 0.1
+    assert caution < 0.1 or max(found) < 0.1
 
 
 @pytest.mark.parametrize(

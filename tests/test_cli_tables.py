@@ -318,21 +318,22 @@ def test_predict_flags_above_the_threshold(run, data, tmp_path):
         assert judged["temperature_flag"].isin([True]).tolist() == above.tolist()
 
 
-def test_most_readings_may_be_told_to_be_good(run, data, tmp_path):
+def test_most_readings_are_good_unless_said_otherwise(run, data, tmp_path):
     noise = pd.DataFrame({"t": range(100), "y": np.random.default_rng(5).standard_normal(100).round(1)})
     path = tmp_path / "noise.csv"
     noise.to_csv(path, index=False)
-    misread = run("flag", path, "--target", "y", "--no-report").stdout
+    misread = run("flag", path, "--target", "y", "--no-report", "--many-faults").stdout
     assert "That is most of them" in misread
-    assert "say so with --few-faults." in misread
-    assert "ContaminationPrior" not in misread
-    result = run("flag", path, "--target", "y", "--few-faults", "--no-report", "--json")
+    assert "say so: leave out --many-faults." in misread
+    assert "faults=" not in misread
+    result = run("flag", path, "--target", "y", "--no-report", "--json")
     assert len(json.loads(result.stdout)["flagged"]["y"]) < 10
-    refused = failing(run, "flag", data, "--target", "temperature", "--few-faults", "--method", "asor")
-    assert "--few-faults is for the method robust alone, and the method is asor" in refused
+    assert "if they may be, compare with --many-faults." in result.stdout
+    refused = failing(run, "flag", data, "--target", "temperature", "--many-faults", "--method", "asor")
+    assert "--many-faults is for the method robust alone, and the method is asor" in refused
     model = tmp_path / "model.sgp"
-    assert run("fit", path, "--target", "y", "--few-faults", "--save", model).exit_code == 0
-    assert load(model).prior.nominal == 5.0
+    assert run("fit", path, "--target", "y", "--many-faults", "--save", model).exit_code == 0
+    assert load(model).faults == "many"
 
 
 def test_a_target_does_not_explain_itself(run, tmp_path):

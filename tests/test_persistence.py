@@ -308,6 +308,15 @@ def set_at(*keys, to):
     return change
 
 
+def become(estimator):
+    """Another estimator with its own defaults."""
+
+    def change(document):
+        document["model"] |= {"estimator": estimator, "parameters": {}}
+
+    return change
+
+
 FIT = ("model", "outputs", 0, "fit")
 BEST = (*FIT, "posterior", "best")
 WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
@@ -321,7 +330,8 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
         (set_at("version", to="1"), "version should be a whole number"),
         (set_at("format", to="other"), "not a model of sturdygp"),
         (set_at("model", "estimator", to="os.system"), "'os.system' is not an estimator"),
-        (set_at("model", "estimator", to="AsorGPRegressor"), "lacks the AsorOutliers"),
+        (set_at("model", "estimator", to="AsorGPRegressor"), "has no parameter faults"),
+        (become("AsorGPRegressor"), "lacks the AsorOutliers"),
         (set_at("model", "parameters", "shell", to="ls"), "has no parameter shell"),
         (set_at("model", "n_features", to=7), "of shape .None, 7., and is"),
         (set_at("model", "single", to=1), "single should be true or false"),

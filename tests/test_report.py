@@ -57,6 +57,7 @@ STORY = {
     "oracle": 0.2,
     "oracle-centred": 0.1,
     "robust": 0.15,
+    "robust-many": 0.17,
     "asor": 0.3,
     "mixture": 0.4,
     "student-t": 0.5,

@@ -141,7 +141,7 @@ def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, 
 
 def recipe_of(table: TableOptions, method: str) -> Recipe:
     """What to fit."""
-    return Recipe(method, table.inducing, table.sample, table.seed, few_faults=table.few_faults)
+    return Recipe(method, table.inducing, table.sample, table.seed, many_faults=table.many_faults)
 
 
 def fitting(prepared: Prepared) -> Waiting:

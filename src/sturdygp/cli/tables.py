@@ -46,7 +46,7 @@ class TableOptions(ReadOptions):
     inducing: int | None
     sample: int | None
     seed: int
-    few_faults: bool
+    many_faults: bool
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ TABLE_OPTIONS = (
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For what is drawn."
     ),
     click.option(
-        "--few-faults",
+        "--many-faults",
         is_flag=True,
-        help="Most readings are good: be slow to call the majority faulty. For the method robust.",
+        help="Most readings may be wrong: look for a good minority as well. For the method robust.",
     ),
 )
 THRESHOLD_OPTION = click.option(

@@ -34,6 +34,8 @@ ESTIMATORS: dict[str, tuple[type[BaseGPRegressor], type | None]] = {
     "StandardGPRegressor": (StandardGPRegressor, None),
     "StudentTGPRegressor": (StudentTGPRegressor, None),
 }
+# Arguments that older files do not have, with the values that they were written under.
+EARLIER: dict[str, dict[str, object]] = {"RobustGPRegressor": {"faults": "many"}}
 
 
 def load(path: str | os.PathLike[str]) -> BaseGPRegressor:
@@ -120,4 +122,4 @@ def restore(state: ModelState) -> BaseGPRegressor:
             if output.fit.outlier_proba is None or not isinstance(output.fit.outlier_model, outliers):
                 raise ModelFileError(f"an output lacks the {outliers.__name__} of a {state.estimator}")
     build: Callable[..., BaseGPRegressor] = cls
-    return build(**state.parameters).restore(state)
+    return build(**EARLIER.get(state.estimator, {}) | dict(state.parameters)).restore(state)

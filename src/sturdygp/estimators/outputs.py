@@ -128,6 +128,13 @@ class FittedOutput:
         return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {where}."
 
     @property
+    def noise_exceeds_function(self) -> bool:
+        """Whether nominal readings scatter more than the function varies over the rows of the fit."""
+        X = self.fit.posterior.inputs
+        function = self.scaling.scale * gather(X, self.fit.posterior.predict_mean, joined)
+        return float(np.std(function)) < float(np.median(self.nominal_std))
+
+    @property
     def n_inducing(self) -> int | None:
         """Through how many inducing inputs the readings are seen; None for the exact process."""
         posterior = self.fit.posterior

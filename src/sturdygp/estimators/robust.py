@@ -10,18 +10,25 @@ import numpy as np
 
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
-from sturdygp.methods.adaptive import Adaptive, ContaminationPrior
+from sturdygp.estimators.validation import check_choice
+from sturdygp.methods.adaptive import REGIMES, Adaptive, ContaminationPrior, Regime
 from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.adaptive.starts import LEVELS
 
 # The rate below which data are called clean.
 CLEAN_RATE = 0.005
-# Rate above which faults are most of the readings, and what is to be said of that.
-MOST = 0.5
-FEW_FAULTS = "prior=ContaminationPrior(nominal=5.0)"
+# Estimated rate above which the other regime is worth a look, from either side.
+MOST, MANY = 0.5, 0.3
+# How the regimes are asked for.
+OPTIONS: dict[Regime, str] = {"few": 'faults="few"', "many": 'faults="many"'}
 MOST_FAULTY = (
     " That is most of them. Large noise can look like it: look at a picture before you rely on it. If you "
-    f"know that most readings are good, say so with {FEW_FAULTS}."
+    f"know that most readings are good, say so: {OPTIONS['few']}."
+)
+MANY_FAULTY = f" That is a lot where most readings are taken for good: compare with {OPTIONS['many']}."
+NOISY = (
+    " The noise is larger than the function. It would look like that too if most readings were wrong: "
+    f"if they may be, compare with {OPTIONS['many']}."
 )
 
 
@@ -30,12 +37,17 @@ class RobustGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression that learns how often readings are wrong, how far off, and how spread.
 
     A reading is nominal, or off by an amount whose mean, spread and shape are learned. Faults may be
-    rare or the majority, centred or one-sided; clean data are fitted like an ordinary Gaussian process.
+    centred or one-sided; clean data are fitted like an ordinary Gaussian process.
 
     Parameters
     ----------
+    faults : {"few", "many"}
+        Whether most readings are good, as nearly everywhere, or most may be wrong. The default finds
+        faults up to about 60 % of the readings, and rarely sees any where there are none. Beyond that
+        ``"many"`` is more accurate, but may take large noise for a great many faults.
     prior : ContaminationPrior, optional
-        Soft floors under noise, spread and nominal share, in units of the robust scale of y.
+        Soft floors under noise, spread and nominal share, in units of the robust scale of y; overrides
+        ``faults``.
     n_starts : int
         Levels around which nominal readings are sought; the bound picks among them.
     init_noise_variance : float
@@ -82,6 +94,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
     30 of 60 readings are probably faulty
     """
 
+    faults: Regime = "few"
     prior: ContaminationPrior | None = None
     n_starts: int = len(LEVELS)
     tol: float = 1e-4
@@ -89,7 +102,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
     def _method(self) -> Adaptive:
         if self.prior is not None and not isinstance(self.prior, ContaminationPrior):
             raise ValueError(f"prior must be a ContaminationPrior or None, got {self.prior!r}")
-        return Adaptive(prior=self.prior or ContaminationPrior(), **self._common())
+        check_choice("faults", self.faults, tuple(REGIMES))
+        return Adaptive(prior=self.prior or REGIMES[self.faults], **self._common())
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)
@@ -112,7 +126,18 @@ class RobustGPRegressor(FlaggingGPRegressor):
 
     def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
         """One output in words."""
-        return describe(output, output.scatter(inputs))
+        return describe(output, output.scatter(inputs)) + self._other_regime(output)
+
+    def _other_regime(self, output: FittedOutput) -> str:
+        """Whether the other assumption about how common faults are is worth a look."""
+        rate = 1.0 - fitted(output).nominal
+        if rate > MOST:
+            return MOST_FAULTY
+        if self.prior is not None or self.faults == "many":
+            return ""
+        if rate > MANY:
+            return MANY_FAULTY
+        return NOISY if output.noise_exceeds_function else ""
 
 
 def fitted(output: FittedOutput) -> BranchLikelihood:
@@ -135,5 +160,4 @@ def describe(output: FittedOutput, scatter: str) -> str:
         f"{output.faulty_in_words()}; the estimated rate is {rate:.0%}. "
         f"{scatter} Faults are {lean}: off by {shift:.3g} on average, "
         f"with a standard deviation of {spread:.3g} and a {likelihood.contamination.shape.name} distribution."
-        f"{MOST_FAULTY if rate > MOST else ''}"
     )

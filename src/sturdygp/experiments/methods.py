@@ -55,6 +55,7 @@ class ComparedMethod:
     told: Told = "nothing"
 
 
+ROBUST_MANY = RobustGPRegressor(faults="many")
 ORACLE_CENTRED = OracleGPRegressor(n_starts=2, scale_targets=None)
 
 METHODS: dict[str, ComparedMethod] = {
@@ -113,6 +114,7 @@ METHODS: dict[str, ComparedMethod] = {
         "Oracle GPR, mean removed", ORACLE_CENTRED, ORACLE_CENTRED, None, told="mean and variance"
     ),
     "robust": ComparedMethod("Robust GPR", RobustGPRegressor(), RobustGPRegressor(), None),
+    "robust-many": ComparedMethod("Robust GPR, many faults", ROBUST_MANY, ROBUST_MANY, None),
 }
 
 

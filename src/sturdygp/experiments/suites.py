@@ -10,7 +10,7 @@ from sturdygp.experiments.task import Baselines, Fault, Reading, Task, check_mem
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 N_TRAIN = 100
 COMPARED = ("oracle", "standard", "rcgp", "student-t", "mixture", "asor")
-FIGURE_METHODS = (*COMPARED, "robust", "oracle-centred")
+FIGURE_METHODS = (*COMPARED, "robust", "robust-many", "oracle-centred")
 FIELD_METHODS = ("standard", "rcgp", "student-t", "mixture", "asor", "robust", "oracle-centred")
 
 SIZES = (200, 400, 600, 800, 1000)
@@ -62,7 +62,7 @@ class Suite:
         Examples
         --------
         >>> len(suite("fig1a").tasks()), len(suite("fig1a").tasks(trials=1, methods=["asor"]))
-        (2160, 9)
+        (2430, 9)
         """
         count = self.trials if trials is None else trials
         if count < 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sturdygp.experiments.methods import METHODS
-from sturdygp.plot.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SILVER, YELLOW
+from sturdygp.plot.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SILVER, SKY, YELLOW
 
 # In the order of legends and rows. Variants of a method share its colour and differ in their markers.
 COLOURS: dict[str, str] = {
@@ -20,6 +20,7 @@ COLOURS: dict[str, str] = {
     "asor-single": ORANGE,
     "asor-gem": ORANGE,
     "robust": BLUE,
+    "robust-many": SKY,
     "oracle": BLACK,
     "oracle-centred": SILVER,
 }
@@ -32,6 +33,7 @@ MARKERS: dict[str, str] = {
     "asor-single": "P",
     "asor-gem": "*",
     "robust": "X",
+    "robust-many": "x",
     "oracle": "<",
     "oracle-centred": ">",
 }

@@ -18,7 +18,6 @@ from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
-from sturdygp.methods.adaptive import ContaminationPrior
 from sturdygp.tables.digits import readable
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.model import Assessment, TableModel
@@ -36,8 +35,6 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "rcgp": RCGPRegressor,
     "standard": StandardGPRegressor,
 }
-# Hardly any data persuade this prior that most readings are faulty.
-MOSTLY_GOOD = ContaminationPrior(nominal=5.0)
 PROBA_DECIMALS = 6
 
 
@@ -45,7 +42,8 @@ PROBA_DECIMALS = 6
 class Recipe:
     """Which model to fit, to how many rows, through how many inducing inputs; None leaves it open.
 
-    The callback hears of every iteration. ``few_faults`` tells the method robust that most readings are good.
+    The callback hears of every iteration. ``many_faults`` tells the method robust that most readings may be
+    wrong.
     """
 
     method: str = "robust"
@@ -53,19 +51,19 @@ class Recipe:
     sample: int | None = None
     seed: int = 0
     callback: FitCallback | None = None
-    few_faults: bool = False
+    many_faults: bool = False
 
     def __post_init__(self) -> None:
-        if self.few_faults and self.method != "robust":
+        if self.many_faults and self.method != "robust":
             raise TableError(
-                f"--few-faults is for the method robust alone, and the method is {self.method}; "
+                f"--many-faults is for the method robust alone, and the method is {self.method}; "
                 "leave one of them out"
             )
 
     def estimator(self) -> BaseGPRegressor:
         """The model: exact for few rows, with inducing inputs for many."""
         cls, inducing = METHODS[self.method], self.inducing or "auto"
-        believed: dict[str, Any] = {"prior": MOSTLY_GOOD} if self.few_faults else {}
+        believed: dict[str, Any] = {"faults": "many"} if self.many_faults else {}
         return cls(inducing=inducing, random_state=self.seed, callback=self.callback, **believed)
 
 

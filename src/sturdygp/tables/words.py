@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sturdygp.estimators.robust import FEW_FAULTS
+from sturdygp.estimators.robust import OPTIONS
 from sturdygp.tables.flagging import FittedTable
 
 
@@ -32,6 +32,11 @@ def summaries(fitted: FittedTable) -> dict[str, str]:
     sampled = "in the sample: " if fitted.rows["fitted"] < fitted.rows["usable"] else ""
     paragraphs = fitted.model.estimator.summary(fitted.model.plan.features).splitlines()
     return {
-        target: sampled + paragraph.removeprefix(f"Output {index}: ").replace(FEW_FAULTS, "--few-faults")
+        target: sampled + in_options(paragraph.removeprefix(f"Output {index}: "))
         for index, (target, paragraph) in enumerate(zip(fitted.model.plan.targets, paragraphs, strict=True))
     }
+
+
+def in_options(text: str) -> str:
+    """A summary with options of the command in the place of arguments."""
+    return text.replace(OPTIONS["many"], "--many-faults").replace(OPTIONS["few"], "leave out --many-faults")

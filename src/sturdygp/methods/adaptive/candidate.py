@@ -23,10 +23,8 @@ from sturdygp.methods.base import Problem
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
 
-# Nats by which contamination must beat the explanation that there is none: clean data are common. More are
-# asked for by the inverse square of the nominal share: out of mere noise a few readings can be chosen that
-# agree, and out of few readings as many as out of a hundred.
-TRUST, LUCK = 2.0, 0.1
+# Nats by which contamination must beat the explanation that there is none: clean data are common.
+TRUST = 2.0
 # Faults lie together if that is a surprise of this many standard deviations where they are independent.
 TOGETHER = 4.0
 # Share of nominal readings from which they may show what noise is like.
@@ -49,9 +47,9 @@ class Candidate:
 
     @cached_property
     def value(self) -> float:
-        """The bound, more if the data are read as clean or their noise is not the same everywhere."""
+        """The ELBO and the structure prior, and what heteroscedastic noise would add."""
         uneven = self.uneven.gain if self.uneven else 0.0
-        return self.optimum.value + uneven + (TRUST if self.clean else 0.0)
+        return self.optimum.value + uneven + self.structure_prior
 
     @property
     def assured(self) -> float:
@@ -71,11 +69,15 @@ class Candidate:
         return (1.0 - self.share) * self.nominal.size < 1.0
 
     @property
-    def luck(self) -> float:
-        """How much of the bound chance may have given, compared with the explanation without faults."""
+    def structure_prior(self) -> float:
+        """Log prior odds of this explanation, in nats: the fewer inliers, the more may be chance.
+
+        Out of mere noise a few observations can be chosen that agree, and out of few observations as many as
+        out of a hundred.
+        """
         n = self.nominal.size
         few, share = max(FEW_READINGS / n, 1.0), max(self.share, 1.0 / n)
-        return 0.0 if self.clean else LUCK * few * (share**-2 - 1.0)
+        return TRUST if self.clean else -self.model.prior.caution * few * (share**-2 - 1.0)
 
     @property
     def clustered(self) -> bool:
@@ -154,15 +156,12 @@ def hopeful(rivals: list[Candidate]) -> list[Candidate]:
     kept = distinct([c for c in rivals if c.optimum.status is not Status.FAILED])
     if not kept:
         raise NotPositiveDefiniteError(Status.FAILED.message)
-    luck = kept[0].luck
-
-    def sure(candidate: Candidate) -> float:
-        return candidate.value + (luck if candidate.clean else 0.0)
 
     def judged(candidate: Candidate) -> float:
-        return sure(candidate) + candidate.bounded
+        return candidate.value + candidate.bounded
 
-    kept, least = sorted(kept, key=judged, reverse=True), max(map(sure, kept)) - HOPELESS
+    least = max(candidate.value for candidate in kept) - HOPELESS
+    kept = sorted(kept, key=judged, reverse=True)
     telling = [c for c in kept if c.tells_more_than(kept[0])]
     hoped = [c for c in kept if c in telling or judged(c) + c.outlook > least]
     best = max(telling, key=lambda c: c.foretold, default=kept[0])

@@ -1,10 +1,10 @@
-"""What is assumed of the contamination before the data are looked at."""
+"""Priors of the contamination."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from math import log, sqrt
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ FEW_READINGS = 100
 # Parameters beside the kernel's: the logs of noise variance and of the faults' spread, and their shift in
 # spreads; and how large the latter two may be.
 EXTRA, LARGEST_SPREAD, LARGEST_SHIFT = 3, 1e8, 4.0
+
+
+Regime: TypeAlias = Literal["few", "many"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,11 @@ class ContaminationPrior:
         The spread of faults is rarely less than about this many nominal standard deviations: the log
         density of their ratio ``rho`` is ``-(ratio / rho)^2 / 2`` for up to a hundred readings.
     nominal : float
-        Nominal readings are rarely a small share ``p`` of all: its log density is ``-nominal / p``.
+        Inliers are rarely a small fraction ``p`` of all observations: the log density of ``p`` is
+        ``-nominal / p``.
+    caution : float
+        Explanations with an inlier fraction ``p`` have a log prior of ``-caution (p^-2 - 1)`` beside one
+        without outliers; in fewer than a hundred observations it is as many times larger.
     offset : float
         The shift of faults has this standard deviation, in units of their spread.
     signal : float
@@ -49,6 +56,7 @@ class ContaminationPrior:
     noise_dof: float = 3.0
     ratio: float = 8.0
     nominal: float = 0.5
+    caution: float = 1.0
     offset: float = 2.0
     signal: float = 1.5
     least_spread: float = 0.5
@@ -87,3 +95,10 @@ class ContaminationPrior:
         return replace(
             self, ratio=self.ratio * sqrt(max(share, 1.0)), noise_dof=self.noise_dof * min(share, 1.0)
         )
+
+
+# How common outliers are taken to be before the data speak: most observations are good, or maybe not.
+REGIMES: dict[Regime, ContaminationPrior] = {
+    "few": ContaminationPrior(),
+    "many": ContaminationPrior(caution=0.1),
+}

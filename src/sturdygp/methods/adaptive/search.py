@@ -173,7 +173,7 @@ class Search:
             rivals = [self._further(c, more) for c in rivals]
             spent += sum(c.optimum.n_evaluations for c in rivals)
         best = hopeful(rivals)[0]
-        return (surest if surest.assured > best.value - best.luck else best), spent
+        return (surest if surest.assured > best.value else best), spent
 
     def _rivals(self, levels: list[Level], iterations: int) -> tuple[list[Candidate], int]:
         """All that are compared, each climbed a little."""
