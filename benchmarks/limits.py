@@ -23,16 +23,14 @@ from benchmarks import accuracy
 from sturdygp import OracleGPRegressor, RobustGPRegressor, metrics
 from sturdygp.datasets import Outliers, UniformOutliers
 from sturdygp.estimators.outputs import OutputData
-from sturdygp.methods.adaptive.candidate import Candidate
-from sturdygp.methods.adaptive.function import FunctionPrior
-from sturdygp.methods.adaptive.method import concluded
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
-from sturdygp.methods.adaptive.prior import ContaminationPrior
-from sturdygp.methods.adaptive.reading import Reading
-from sturdygp.methods.adaptive.search import SHAPES
-from sturdygp.methods.adaptive.starts import responsibilities
 from sturdygp.methods.alternating import Alternation, Start
 from sturdygp.methods.base import LONGER, Fit, Problem, lengthened
+from sturdygp.methods.robust.contamination import Contamination, ContaminationModel, MixtureState, Shape
+from sturdygp.methods.robust.heteroscedastic import Conclusion
+from sturdygp.methods.robust.hypothesis import Hypothesis
+from sturdygp.methods.robust.method import calibrated_fit
+from sturdygp.methods.robust.prior import ContaminationPrior, FunctionPrior
+from sturdygp.methods.robust.search import SHAPES, Found
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "limits.json"
 RATES = (0.2, 0.4, 0.6, 0.8)
@@ -45,12 +43,12 @@ KNOWING = {"started from the truth": False, "told the contamination": True}
 
 
 @dataclass(frozen=True, eq=False)
-class FixedShare(AdaptiveModel):
+class FixedShare(ContaminationModel):
     """The flagship's model with a known share of nominal readings."""
 
     share: float = field(kw_only=True)
 
-    def best_share(self, count: np.ndarray) -> np.ndarray:
+    def best_inlier_weight(self, count: np.ndarray) -> np.ndarray:
         """Whatever the data say."""
         return np.full_like(count, self.share)
 
@@ -68,16 +66,17 @@ class Informed:
         """From two length scales; the better one counts."""
         c, n = self.contamination, problem.y.size
         given = (problem.y, c.shape, ContaminationPrior().against(n))
-        model = FixedShare(*given, share=self.share) if self.told else AdaptiveModel(*given)
+        model = FixedShare(*given, share=self.share) if self.told else ContaminationModel(*given)
         box = np.column_stack([c.extra, c.extra]) if self.told else ContaminationPrior().box
         assumed = FunctionPrior.of(problem, ContaminationPrior().signal)
         loop = Alternation(model, problem, box, assumed)
         nominal = np.where(self.faulty, 1.0 - SURE, SURE)
-        branches = responsibilities(c, problem.y - np.median(problem.y[~self.faulty]), nominal)
-        latent = Branches(branches, np.array(self.share))
+        branches = c.responsibilities(problem.y - np.median(problem.y[~self.faulty]), nominal)
+        latent = MixtureState(branches, np.array(self.share))
         starts = [Start(lengthened(problem.kernel, by), c.extra, latent) for by in (0.0, LONGER)]
         best, spent = loop.best_climb(starts, max_iter=1000, tol=1e-4 * n)
-        return concluded(problem, Reading.at(Candidate(model, problem, assumed, best, 0.0)), best, spent)
+        hypothesis = Hypothesis(model, problem, assumed, best, 0.0)
+        return calibrated_fit(problem, Conclusion.at(hypothesis), Found(hypothesis, spent))
 
 
 class InformedGPRegressor(RobustGPRegressor):

@@ -23,26 +23,35 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
-from sturdygp.methods.adaptive import search
-from sturdygp.methods.adaptive.clustering import clustering
-from sturdygp.methods.adaptive.fine import fine_starts
-from sturdygp.methods.adaptive.function import FunctionPrior, ThetaPrior, length_scale_prior
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
-from sturdygp.methods.adaptive.prior import LARGEST_SHIFT, ContaminationPrior
-from sturdygp.methods.adaptive.reading import parameter_covariance
-from sturdygp.methods.adaptive.screening import Screening, distinct
-from sturdygp.methods.adaptive.starts import LEVELS, Supposition
 from sturdygp.methods.alternating import Trail, expected_log_sites
 from sturdygp.methods.base import Problem, default_kernel, with_fine_part
 from sturdygp.methods.propagation import Propagation
+from sturdygp.methods.robust import search
+from sturdygp.methods.robust.contamination import (
+    Contamination,
+    ContaminationModel,
+    FittedContamination,
+    MixtureState,
+    Shape,
+)
+from sturdygp.methods.robust.heteroscedastic import parameter_covariance
+from sturdygp.methods.robust.initialisation import second_part_initialisations
+from sturdygp.methods.robust.neighbours import clustering
+from sturdygp.methods.robust.prior import (
+    LARGEST_SHIFT,
+    ContaminationPrior,
+    FunctionPrior,
+    ThetaPrior,
+    length_scale_prior,
+)
+from sturdygp.methods.robust.screening import Screening, distinct
 from sturdygp.metrics import rmse
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
 
 SHAPES = [Shape.normal(), Shape.flat(5)]
 IDS = [shape.name for shape in SHAPES]
-EXTRA = np.array([-1.0, 0.3, 0.6])
+N_PARAMETERS = np.array([-1.0, 0.3, 0.6])
 
 
 @pytest.fixture(params=SHAPES, ids=IDS)
@@ -53,7 +62,7 @@ def shape(request):
 @pytest.fixture(params=[np.ones(1), np.exp(np.linspace(-2.0, 2.0, 25))], ids=["even", "uneven"])
 def model(request, shape):
     y = np.random.default_rng(0).normal(size=25)
-    return AdaptiveModel(y, shape, ContaminationPrior(noise_scale=0.3), request.param)
+    return ContaminationModel(y, shape, ContaminationPrior(noise_scale=0.3), request.param)
 
 
 @pytest.fixture
@@ -67,7 +76,7 @@ def bound(model, extra, latent, marginals):
 
 
 def branches(model, rng):
-    return Branches(rng.dirichlet(np.ones(1 + model.shape.centres.size), model.y.size).T, np.float64(0.6))
+    return MixtureState(rng.dirichlet(np.ones(1 + model.shape.centres.size), model.y.size).T, np.float64(0.6))
 
 
 @pytest.mark.parametrize("cells", [1, 4, 5, 8])
@@ -81,39 +90,45 @@ def test_gradient_equals_central_differences(model, marginals):
     latent = branches(model, np.random.default_rng(2))
     step = 1e-5
     numeric = [
-        (bound(model, EXTRA + h, latent, marginals) - bound(model, EXTRA - h, latent, marginals)) / (2 * step)
+        (
+            bound(model, N_PARAMETERS + h, latent, marginals)
+            - bound(model, N_PARAMETERS - h, latent, marginals)
+        )
+        / (2 * step)
         for h in step * np.eye(3)
     ]
-    np.testing.assert_allclose(model.extra_gradient(EXTRA, latent, marginals), numeric, rtol=1e-6)
+    np.testing.assert_allclose(model.extra_gradient(N_PARAMETERS, latent, marginals), numeric, rtol=1e-6)
 
 
 def test_sites_are_the_expected_log_joint(model, marginals):
     latent = branches(model, np.random.default_rng(3))
-    c, r = Contamination.of(EXTRA, model.shape), latent.responsibility
+    c, r = Contamination.of(N_PARAMETERS, model.shape), latent.responsibility
     share = np.append(0.6, np.full(model.shape.centres.size, 0.4 / model.shape.centres.size))
     shift, cells = np.append(0.0, c.cell_shift), np.full((25, share.size - 1), c.cell_variance)
     sd = np.sqrt(np.column_stack([np.broadcast_to(c.noise * model.relative_noise, 25), cells]))
     f = 0.37
     direct = (r.T * (np.log(share / r.T) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
-    sites = model.sites(EXTRA, latent)
+    sites = model.sites(N_PARAMETERS, latent)
     np.testing.assert_allclose(sites.log_scale - 0.5 * sites.precision * (sites.target - f) ** 2, direct)
 
 
 def test_updates_raise_the_bound_to_its_maximum(model, marginals):
     latent = branches(model, np.random.default_rng(4))
-    values = [bound(model, EXTRA, latent, marginals)]
+    values = [bound(model, N_PARAMETERS, latent, marginals)]
     for _ in range(60):
-        latent = model.update(EXTRA, latent, marginals)
-        values.append(bound(model, EXTRA, latent, marginals))
+        latent = model.update(N_PARAMETERS, latent, marginals)
+        values.append(bound(model, N_PARAMETERS, latent, marginals))
     assert np.all(np.diff(values) > -1e-10)
     for nominal in (latent.nominal - 0.01, latent.nominal + 0.01):
-        assert bound(model, EXTRA, Branches(latent.responsibility, nominal), marginals) < values[-1]
+        assert (
+            bound(model, N_PARAMETERS, MixtureState(latent.responsibility, nominal), marginals) < values[-1]
+        )
 
 
 @pytest.mark.parametrize("relative", [1.0, 5.0])
 def test_tilted_moments_equal_quadrature(shape, relative):
-    c = Contamination.of(EXTRA, shape)
-    likelihood = BranchLikelihood(c, 0.7, relative_noise=np.array([relative]))
+    c = Contamination.of(N_PARAMETERS, shape)
+    likelihood = FittedContamination(c, 0.7, relative_noise=np.array([relative]))
     variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.cell_variance))
     y, mean, variance = 1.3, 0.2, 0.4
     tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
@@ -137,7 +152,7 @@ def test_contamination_survives_its_coordinates():
 
 
 def test_closed_forms_are_where_the_gradient_vanishes(model, marginals):
-    latent, extra = branches(model, np.random.default_rng(5)), EXTRA
+    latent, extra = branches(model, np.random.default_rng(5)), N_PARAMETERS
     values = []
     burden = 3.0
     for _ in range(30):
@@ -152,8 +167,8 @@ def test_a_closed_form_that_a_bound_holds_is_the_best_within_it(model, marginals
     """Far faults that are nearly alike: their shift is more spreads than it may be."""
     faulty, cells = np.arange(25) < 15, model.shape.centres.size
     moved = replace(model, y=model.y + 400.0 * faulty)
-    latent = Branches(np.vstack([~faulty, np.tile(faulty / cells, (cells, 1))]), np.float64(0.4))
-    extra = EXTRA
+    latent = MixtureState(np.vstack([~faulty, np.tile(faulty / cells, (cells, 1))]), np.float64(0.4))
+    extra = N_PARAMETERS
     for _ in range(50):
         extra = moved.best_extra(extra, latent, marginals, np.array(0.0))
     assert extra[2] == moved.prior.box[2, 1]
@@ -185,9 +200,9 @@ def test_rough_process_with_all_features_is_the_process():
 def test_screening_raises_the_bound(shape):
     data = make_synthetic(60, rate=0.5, seed=4)
     y = (data.y[:, 0] - np.median(data.y[:, 0])) / 2.0
-    model = AdaptiveModel(y, shape, ContaminationPrior())
+    model = ContaminationModel(y, shape, ContaminationPrior())
     screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
-    start = Supposition.stacked([level.supposition(model, 0.5) for level in LEVELS])
+    start = InitialState.stacked([level.initial_state(model, 0.5) for level in LEVELS])
     values = [
         [guess.value for guess in screening.improved(model, start, iterations)] for iterations in range(12)
     ]
@@ -196,22 +211,22 @@ def test_screening_raises_the_bound(shape):
 
 def test_levels_are_screened_together_as_alone(shape):
     data = make_synthetic(30, rate=0.5, seed=4)
-    model = AdaptiveModel(data.y[:, 0], shape, ContaminationPrior())
+    model = ContaminationModel(data.y[:, 0], shape, ContaminationPrior())
     screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
-    starts = [level.supposition(model, 0.5) for level in LEVELS[:4]]
-    together = screening.improved(model, Supposition.stacked(starts), 4)
+    starts = [level.initial_state(model, 0.5) for level in LEVELS[:4]]
+    together = screening.improved(model, InitialState.stacked(starts), 4)
     for start, guess in zip(starts, together, strict=True):
-        (alone,) = screening.improved(model, Supposition.stacked([start]), 4)
+        (alone,) = screening.improved(model, InitialState.stacked([start]), 4)
         np.testing.assert_allclose(guess.nominal, alone.nominal, rtol=1e-9)
         assert guess.value == pytest.approx(alone.value, rel=1e-9)
 
 
 def test_guesses_that_judge_alike_are_one():
     data = make_synthetic(60, rate=0.3, seed=4)
-    model = AdaptiveModel(data.y[:, 0], SHAPES[0], ContaminationPrior())
+    model = ContaminationModel(data.y[:, 0], SHAPES[0], ContaminationPrior())
     screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
-    (guess,) = screening.improved(model, Supposition.stacked([LEVELS[0].supposition(model, 0.5)]), 3)
-    (other,) = screening.improved(model, Supposition.stacked([LEVELS[3].supposition(model, 0.5)]), 0)
+    (guess,) = screening.improved(model, InitialState.stacked([LEVELS[0].initial_state(model, 0.5)]), 3)
+    (other,) = screening.improved(model, InitialState.stacked([LEVELS[3].initial_state(model, 0.5)]), 0)
     kept = distinct([other, guess, guess])
     assert kept == sorted([guess, other], key=lambda g: -g.value)
     assert distinct([other, guess], margin=0.0) == kept[:1]
@@ -374,7 +389,7 @@ def test_the_fine_part_takes_half_of_the_noise_and_is_longer_the_second_time(inp
     both = with_fine_part(kernel, X)
     x = np.concatenate([kernel.theta, [log(0.04), 0.0, 0.0]])
     found = Optimum(x, 0.0, np.zeros_like(x), Trail(None), Status.CONVERGED, 1, 1, (0.0,))
-    starts = fine_starts(both, found)
+    starts = second_part_initialisations(both, found)
     for start, longer in zip(starts, (1.0, 2.0), strict=False):
         coarse, fine = start.kernel.parts
         assert coarse.theta == pytest.approx(kernel.theta)

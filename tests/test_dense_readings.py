@@ -7,15 +7,15 @@ from scipy.stats import norm
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor
 from sturdygp.gp import Sites, condition
-from sturdygp.methods.adaptive import aside, candidate
-from sturdygp.methods.adaptive.beside import median_around, start_beside
-from sturdygp.methods.adaptive.model import AdaptiveModel, Contamination, Shape
-from sturdygp.methods.adaptive.neighbours import around, nearest
-from sturdygp.methods.adaptive.prior import ContaminationPrior
-from sturdygp.methods.adaptive.search import SHORT, Search
-from sturdygp.methods.adaptive.starts import LEVELS
 from sturdygp.methods.alternating import resume
 from sturdygp.methods.base import Problem, default_kernel, lengthened
+from sturdygp.methods.robust import hypothesis, masking
+from sturdygp.methods.robust.contamination import Contamination, ContaminationModel, Shape
+from sturdygp.methods.robust.initialisation import around_neighbours, median_of_neighbours
+from sturdygp.methods.robust.neighbours import around, nearest
+from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.methods.robust.screening import LEVELS
+from sturdygp.methods.robust.search import SHORT, Search
 from sturdygp.metrics import rmse
 
 GRID = np.linspace(0.0, 10.0, 80)
@@ -39,7 +39,7 @@ def test_a_peak_is_a_part_of_the_function(seed, noise):
 
 
 def test_a_peak_is_lost_where_readings_do_not_speak_for_themselves(monkeypatch):
-    monkeypatch.setattr(candidate.Candidate, "tells_more_than", lambda self, other: False)
+    monkeypatch.setattr(hypothesis.Hypothesis, "predicts_more_than", lambda self, other: False)
     model = RobustGPRegressor().fit(GRID[:, None], peak(0, 0.1)[1])
     assert (model.outlier_proba_ > 0.5).sum() > 5
 
@@ -84,16 +84,16 @@ def test_all_rows_may_be_the_same():
 def test_the_median_around_a_reading_does_not_know_it():
     x = np.arange(9.0)[:, None]
     y = np.where(np.arange(9) == 4, 100.0, x[:, 0])
-    assert median_around(x, y)[4] == pytest.approx(4.0)
-    assert median_around(x[:2], y[:2]).tolist() == [1.0, 0.0]
+    assert median_of_neighbours(x, y)[4] == pytest.approx(4.0)
+    assert median_of_neighbours(x[:2], y[:2]).tolist() == [1.0, 0.0]
 
 
 def test_a_start_from_neighbours_keeps_the_top_of_a_peak():
     _, y = peak(0, 0.1)
-    model = AdaptiveModel((y - np.median(y)) / 0.4, Shape.normal(), ContaminationPrior())
+    model = ContaminationModel((y - np.median(y)) / 0.4, Shape.normal(), ContaminationPrior())
     kernel = lengthened(default_kernel(GRID[:, None]), SHORT)
     problem = Problem(GRID[:, None], model.y, kernel, np.random.default_rng(0))
-    start = start_beside(problem, model, kernel)
+    start = around_neighbours(problem, model, kernel)
     assert (start.latent.responsibility[0] > 0.5).mean() > 0.9
     assert start.latent.responsibility[0, np.argmax(y)] > 0.5
     assert start.kernel.variance > kernel.variance
@@ -102,8 +102,8 @@ def test_a_start_from_neighbours_keeps_the_top_of_a_peak():
 def test_there_is_no_such_start_where_readings_are_few_or_agree_to_the_last_digit():
     for y in (np.arange(5.0), np.zeros(30), np.arange(30.0)):
         X = np.arange(float(y.size))[:, None]
-        model, kernel = AdaptiveModel(y, Shape.normal(), ContaminationPrior()), default_kernel(X)
-        assert start_beside(Problem(X, y, kernel, np.random.default_rng(0)), model, kernel) is None
+        model, kernel = ContaminationModel(y, Shape.normal(), ContaminationPrior()), default_kernel(X)
+        assert around_neighbours(Problem(X, y, kernel, np.random.default_rng(0)), model, kernel) is None
 
 
 def test_readings_are_foretold_as_by_a_process_without_them():
@@ -123,12 +123,12 @@ def test_readings_are_foretold_as_by_a_process_without_them():
         cells = norm(others.mean + c.cell_shift, np.sqrt(others.variance + c.cell_variance)).pdf(y[i])
         nominal = norm(others.mean, np.sqrt(others.variance + c.noise)).pdf(y[i])
         total += np.log(share * nominal + (1.0 - share) * cells.mean())[0]
-    assert found.foretold == pytest.approx(total, rel=1e-8)
+    assert found.leave_one_out_log_density == pytest.approx(total, rel=1e-8)
 
 
-@pytest.mark.parametrize(("most", "misread"), [(aside.MOST, 0), (0.0, 1)])
+@pytest.mark.parametrize(("most", "misread"), [(masking.MOSTLY_INLIERS, 0), (0.0, 1)])
 def test_noise_is_not_taken_for_faults_once_far_ones_are_set_aside(most, misread, monkeypatch):
-    monkeypatch.setattr(aside, "MOST", most)
+    monkeypatch.setattr(masking, "MOSTLY_INLIERS", most)
     count = 0
     for seed in range(12):
         y = 7.0 + np.random.default_rng(seed).standard_normal(80)

@@ -10,13 +10,12 @@ import pytest
 
 from sturdygp import RobustGPRegressor
 from sturdygp.gp.posterior import Marginals
-from sturdygp.methods.adaptive import Adaptive
-from sturdygp.methods.adaptive.alike import equal_readings, improbable
-from sturdygp.methods.adaptive.aside import SetAside
-from sturdygp.methods.adaptive.bounded import bounded_gain
-from sturdygp.methods.adaptive.neighbours import around
-from sturdygp.methods.adaptive.uneven import axes_of
 from sturdygp.methods.base import Problem, default_kernel
+from sturdygp.methods.robust import RobustMethod
+from sturdygp.methods.robust.hypothesis import bounded_noise_gain
+from sturdygp.methods.robust.masking import Masking, better_as_outliers, recurring_value
+from sturdygp.methods.robust.neighbours import around
+from sturdygp.methods.robust.variance_function import axes_of
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 10])
@@ -66,12 +65,12 @@ def test_bounds_gain_what_entropies_say_and_nothing_where_noise_is_normal():
     y = rng.uniform(-3.0, 3.0, n)
     normal = 0.5 * log(2.0 * pi * e * np.mean(y**2))
     expected = n * (normal - log(2.0 * np.abs(y).max())) - log(n)
-    assert bounded_gain(y, known, nominal) == pytest.approx(expected, abs=1.0)
+    assert bounded_noise_gain(y, known, nominal) == pytest.approx(expected, abs=1.0)
     # Of readings that are not nominal nothing is asked.
     far = np.append(y, 50.0)
     wider = Marginals(np.zeros(n + 1), np.full(n + 1, 1e-8))
-    assert bounded_gain(far, wider, np.append(nominal, 0.0)) == pytest.approx(expected, abs=1.0)
-    assert bounded_gain(rng.standard_normal(n), known, nominal) == 0.0
+    assert bounded_noise_gain(far, wider, np.append(nominal, 0.0)) == pytest.approx(expected, abs=1.0)
+    assert bounded_noise_gain(rng.standard_normal(n), known, nominal) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -136,7 +135,7 @@ def test_equal_readings_are_no_wonder_where_all_are_rounded_coarsely(step, suspe
     y = np.round(y / step) * step if step else y
     y[:40] = 0.0
     trusting_those = SimpleNamespace(outlier_proba=np.where(y == 0.0, 0.0, 1.0))
-    found = equal_readings(problem_of(y), trusting_those)
+    found = recurring_value(problem_of(y), trusting_those)
     assert (found is not None) == suspected
     if suspected:
         np.testing.assert_array_equal(found, y == 0.0)
@@ -148,8 +147,8 @@ def test_equal_readings_that_the_others_foretell_are_not_set_aside(fill, faulty)
     equal = np.arange(60) % 3 == 0
     y[equal] = fill
     problem = problem_of(y)
-    case = SetAside(problem, Adaptive().fit(problem), equal)
-    assert improbable(Adaptive().fit(case.others), case) == faulty
+    case = Masking(problem, RobustMethod().fit(problem), equal)
+    assert better_as_outliers(RobustMethod().fit(case.others), case) == faulty
 
 
 def test_noise_is_not_sought_along_columns_that_say_nothing():

@@ -18,7 +18,7 @@ from sturdygp import (
 from sturdygp.datasets import make_synthetic
 from sturdygp.estimators import checkpoint
 from sturdygp.kernels import Matern32
-from sturdygp.methods.adaptive.search import Search
+from sturdygp.methods.robust.search import Search
 from sturdygp.status import Status
 
 # A climb with the bound of a latent model: what can go on from a file.

@@ -16,22 +16,26 @@ from sturdygp import RobustGPRegressor, StandardGPRegressor
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.posterior import Marginals
 from sturdygp.kernels import SquaredExponential
-from sturdygp.methods.adaptive import profiled
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.model import AdaptiveModel, Branches, Contamination, Shape
-from sturdygp.methods.adaptive.prior import ContaminationPrior
-from sturdygp.methods.adaptive.profiled import trusting_climb
-from sturdygp.methods.adaptive.reading import parameter_covariance
-from sturdygp.methods.adaptive.residuals import Noise, Residuals
 from sturdygp.methods.alternating import Alternation, Trail, expected_log_sites
 from sturdygp.methods.base import Problem
 from sturdygp.methods.gaussian import GaussianModel
 from sturdygp.methods.noise_profile import NoiseProfile, Ranks, bends
+from sturdygp.methods.robust import heteroscedastic
+from sturdygp.methods.robust.contamination import (
+    Contamination,
+    ContaminationModel,
+    FittedContamination,
+    MixtureState,
+    Shape,
+)
+from sturdygp.methods.robust.heteroscedastic import optimised_on, parameter_covariance
+from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.methods.robust.variance_function import NoiseParameters, Residuals
 from sturdygp.persistence.fits import decode_profile
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
-EXTRA = np.array([-1.0, 0.3, 0.6])
+N_PARAMETERS = np.array([-1.0, 0.3, 0.6])
 SHAPES = [Shape.normal(), Shape.flat(5)]
 
 
@@ -92,13 +96,13 @@ def design():
 @pytest.mark.parametrize("bend", [(0.7, -0.3), (6.0, 1.0)])
 def test_gradient_of_the_noise_equals_central_differences(bend, residuals, design):
     """Also where the noise is no more than a share of the largest."""
-    noise, h = Noise(0.8, np.array([-0.4, *bend])), 1e-6
+    noise, h = NoiseParameters(0.8, np.array([-0.4, *bend])), 1e-6
     assert (np.ptp(np.log(noise.variance(design))) > log(5000.0)) == (bend[0] > 1.0)
     pull = residuals.pull(noise, design)
     numeric = [
         (
-            residuals.log_density(Noise(0.8, noise.coefficients + step), design)
-            - residuals.log_density(Noise(0.8, noise.coefficients - step), design)
+            residuals.log_density(NoiseParameters(0.8, noise.coefficients + step), design)
+            - residuals.log_density(NoiseParameters(0.8, noise.coefficients - step), design)
         )
         / (2 * h)
         for step in h * np.eye(3)
@@ -115,14 +119,15 @@ def test_information_is_the_expected_curvature_of_nominal_readings():
     everything = Residuals(squared, np.full(squared.size, variance), np.full(squared.size, -np.inf))
     even = np.ones((1, squared.size))
     low, here, high = (
-        everything.log_density(Noise(0.99, np.array([log(noise) + step])), even) for step in (-h, 0.0, h)
+        everything.log_density(NoiseParameters(0.99, np.array([log(noise) + step])), even)
+        for step in (-h, 0.0, h)
     )
-    information = everything.pull(Noise(0.99, np.array([log(noise)])), even).information.sum()
+    information = everything.pull(NoiseParameters(0.99, np.array([log(noise)])), even).information.sum()
     assert (2 * here - low - high) / h**2 == pytest.approx(information, rel=0.02)
 
 
 def test_every_step_of_the_noise_raises_the_likelihood_to_its_maximum(residuals, design):
-    noise = Noise(0.9, np.zeros(3))
+    noise = NoiseParameters(0.9, np.zeros(3))
     values = [residuals.log_density(noise, design)]
     while further := residuals._further(noise, design, values[-1]):
         noise, value = further
@@ -141,15 +146,15 @@ def test_expected_residuals_are_what_the_bound_is_made_of(shape):
     rng = np.random.default_rng(3)
     y, marginals = rng.normal(size=25), Marginals(rng.normal(size=25), rng.uniform(0.1, 0.5, 25))
     relative, share = np.exp(rng.normal(size=25)), 0.7
-    c = Contamination.of(EXTRA, shape)
-    model = AdaptiveModel(y, shape, ContaminationPrior(), relative)
+    c = Contamination.of(N_PARAMETERS, shape)
+    model = ContaminationModel(y, shape, ContaminationPrior(), relative)
     shift, cells = np.append(0.0, c.cell_shift), shape.centres.size
     variance = np.column_stack([c.noise * relative, np.full((25, cells), c.cell_variance)])
     expected = np.stack([marginals.second_moment(y - each) for each in shift], axis=1)
     shares = np.append(share, np.full(cells, (1 - share) / cells))
     log_joint = np.log(shares) - 0.5 * (np.log(2 * np.pi * variance) + expected / variance)
-    sites = model.sites(EXTRA, Branches(softmax(log_joint, axis=1).T, np.float64(share)))
-    residuals = Residuals.expected(y, marginals, BranchLikelihood(c, share))
+    sites = model.sites(N_PARAMETERS, MixtureState(softmax(log_joint, axis=1).T, np.float64(share)))
+    residuals = Residuals.expected(y, marginals, FittedContamination(c, share))
     joint = residuals.log_joint(share, c.noise * relative)
     assert np.logaddexp(*joint).sum() == pytest.approx(expected_log_sites(sites, marginals), rel=1e-12)
 
@@ -157,26 +162,26 @@ def test_expected_residuals_are_what_the_bound_is_made_of(shape):
 def test_even_noise_foretells_readings_as_the_likelihood_does():
     X, y, *_ = growing(40)
     y = (y - y.mean()) / y.std()
-    likelihood = BranchLikelihood(Contamination.of(EXTRA, SHAPES[1]), 0.6)
+    likelihood = FittedContamination(Contamination.of(N_PARAMETERS, SHAPES[1]), 0.6)
     prior = Problem(X, y, SquaredExponential((1.0,)), np.random.default_rng(0)).prior(
         SquaredExponential((1.0,))
     )
     posterior = prior.condition(likelihood.sites(y, np.tile(likelihood.share, (40, 1))))
     residuals = Residuals.left_out(y, posterior, likelihood)
-    even = Noise(0.6, np.array([log(likelihood.noise)]))
+    even = NoiseParameters(0.6, np.array([log(likelihood.noise)]))
     log_z = likelihood.tilted(y, posterior.leave_one_out()).log_z.sum()
     assert residuals.log_density(even, np.ones((1, 40))) == pytest.approx(log_z, rel=1e-12)
 
 
 def test_the_bound_rises_in_every_round(monkeypatch):
     seen = []
-    bound = profiled.Profiling._bound
+    bound = heteroscedastic.Profiling._bound
 
     def heard(self, *arguments):
         seen.append(bound(self, *arguments))
         return seen[-1]
 
-    monkeypatch.setattr(profiled.Profiling, "_bound", heard)
+    monkeypatch.setattr(heteroscedastic.Profiling, "_bound", heard)
     X, y, *_ = growing(faults=0.1)
     model = RobustGPRegressor().fit(X, y)
     assert len(seen) > 2
@@ -271,10 +276,10 @@ def climbs(monkeypatch):
     kept = []
 
     def watched(candidate, trusted, *settings):
-        kept.append((candidate, trusted, trusting_climb(candidate, trusted, *settings)))
+        kept.append((candidate, trusted, optimised_on(candidate, trusted, *settings)))
         return kept[-1][-1]
 
-    monkeypatch.setattr(profiled, "trusting_climb", watched)
+    monkeypatch.setattr(heteroscedastic, "optimised_on", watched)
     return kept
 
 
@@ -291,9 +296,9 @@ def test_a_profile_that_the_bound_does_not_repay_is_left_out(climbs):
     X, y, *_ = growing()
     RobustGPRegressor().fit(X, y)
     candidate, *_ = climbs[-1]
-    assert profiled.profiled(candidate, 1000, 0.01).profile is not None
+    assert heteroscedastic.profiled(candidate, 1000, 0.01).profile is not None
     candidate.__dict__["uneven"] = replace(candidate.uneven, cost=1e4)
-    even = profiled.profiled(candidate, 1000, 0.01)
+    even = heteroscedastic.profiled(candidate, 1000, 0.01)
     assert even.profile is None
     assert even.bound == candidate.optimum.value
     np.testing.assert_array_equal(even.model.relative_noise, 1.0)

@@ -14,9 +14,9 @@ from sturdygp.estimators import (
 )
 from sturdygp.estimators.progress import Progress
 from sturdygp.exceptions import ModelFileError
-from sturdygp.methods.adaptive import ContaminationPrior
 from sturdygp.methods.asor import AsorPrior
 from sturdygp.methods.mixture import MixturePrior
+from sturdygp.methods.robust import ContaminationPrior
 
 __version__ = version("sturdygp")
 

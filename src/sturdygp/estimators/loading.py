@@ -18,9 +18,9 @@ from sturdygp.estimators.saving import FORMAT, FORMAT_VERSION, ModelState, decod
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.exceptions import ModelFileError
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
 from sturdygp.methods.asor.model import AsorOutliers
 from sturdygp.methods.mixture import MixtureOutliers
+from sturdygp.methods.robust.contamination import FittedContamination
 from sturdygp.persistence.archive import read_archive
 from sturdygp.persistence.record import Record
 
@@ -30,7 +30,7 @@ ESTIMATORS: dict[str, tuple[type[BaseGPRegressor], type | None]] = {
     "MixtureGPRegressor": (MixtureGPRegressor, MixtureOutliers),
     "OracleGPRegressor": (OracleGPRegressor, None),
     "RCGPRegressor": (RCGPRegressor, None),
-    "RobustGPRegressor": (RobustGPRegressor, BranchLikelihood),
+    "RobustGPRegressor": (RobustGPRegressor, FittedContamination),
     "StandardGPRegressor": (StandardGPRegressor, None),
     "StudentTGPRegressor": (StudentTGPRegressor, None),
 }

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.validation import check_choice
-from sturdygp.methods.adaptive import REGIMES, Adaptive, ContaminationPrior, Regime
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.starts import LEVELS
+from sturdygp.methods.ledger import LedgerEntry, Score
+from sturdygp.methods.robust import REGIMES, ContaminationPrior, Regime, RobustMethod
+from sturdygp.methods.robust.contamination import FittedContamination
+from sturdygp.methods.robust.screening import LEVELS
 
 # The rate below which data are called clean.
 CLEAN_RATE = 0.005
 # Estimated rate above which the other regime is worth a look, from either side.
 MOST, MANY = 0.5, 0.3
+LEGEND = """\
+The winner comes first, the others as far as they were optimised. The score adds up, in nats: the ELBO,
+the log density of the parameters, what a second length scale costs (occam), what heteroscedastic noise
+gains beyond its cost (variance function), the log prior odds of such a hypothesis (structure prior), and
+what noise with bounds gains. A star marks a winner that takes more readings for good and predicts them
+better than a hypothesis with a higher score."""
 # How the regimes are asked for.
 OPTIONS: dict[Regime, str] = {"few": 'faults="few"', "many": 'faults="many"'}
 MOST_FAULTY = (
@@ -99,22 +107,22 @@ class RobustGPRegressor(FlaggingGPRegressor):
     n_starts: int = len(LEVELS)
     tol: float = 1e-4
 
-    def _method(self) -> Adaptive:
+    def _method(self) -> RobustMethod:
         if self.prior is not None and not isinstance(self.prior, ContaminationPrior):
             raise ValueError(f"prior must be a ContaminationPrior or None, got {self.prior!r}")
         check_choice("faults", self.faults, tuple(REGIMES))
-        return Adaptive(prior=self.prior or REGIMES[self.faults], **self._common())
+        return RobustMethod(prior=self.prior or REGIMES[self.faults], **self._common())
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)
         found = [fitted(output) for output in self._outputs]
         scales = np.array([output.scaling.scale for output in self._outputs])
-        faults = [each.faults for each in found]
+        faults = [each.outliers for each in found]
 
         def numbers(values: list[float]) -> Any:
             return values[0] if single else np.array(values)
 
-        self.contamination_rate_ = numbers([1.0 - each.nominal for each in found])
+        self.contamination_rate_ = numbers([1.0 - each.inlier_weight for each in found])
         shifts = scales * [each.shift for each in faults]
         spreads = scales * [each.spread for each in faults]
         self.contamination_shift_ = numbers(shifts.tolist())
@@ -124,13 +132,40 @@ class RobustGPRegressor(FlaggingGPRegressor):
         self.nominal_std_ = self._stack([output.spread(output.nominal_std) for output in self._outputs])
         self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
 
+    def explain(self) -> str:
+        """Explain why contamination was found, or not.
+
+        Hypotheses were compared. Each line is one, the winner first. Its score is a sum of terms, in nats: a difference of 3 is odds
+        of 20 to 1. The others stand as far as they were optimised before the winner was out of their reach.
+
+        Returns
+        -------
+        str
+            A table for each output, with a legend.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sturdygp import RobustGPRegressor
+        >>> x = np.linspace(0, 6, 40)[:, None]
+        >>> y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+        >>> y[::8] += 3.0
+        >>> print(RobustGPRegressor().fit(x, y).explain().splitlines()[1].split("  ")[0])
+        normal outliers
+        """
+        check_is_fitted(self)
+        tables = [ledger_table(output.fit.ledger, output.scaling.scale) for output in self._outputs]
+        if len(tables) > 1:
+            tables = [f"Output {index}\n{table}" for index, table in enumerate(tables)]
+        return "\n\n".join([*tables, LEGEND])
+
     def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
         """One output in words."""
         return describe(output, output.scatter(inputs)) + self._other_regime(output)
 
     def _other_regime(self, output: FittedOutput) -> str:
         """Whether the other assumption about how common faults are is worth a look."""
-        rate = 1.0 - fitted(output).nominal
+        rate = 1.0 - fitted(output).inlier_weight
         if rate > MOST:
             return MOST_FAULTY
         if self.prior is not None or self.faults == "many":
@@ -140,18 +175,48 @@ class RobustGPRegressor(FlaggingGPRegressor):
         return NOISY if output.noise_exceeds_function else ""
 
 
-def fitted(output: FittedOutput) -> BranchLikelihood:
+def ledger_table(ledger: Sequence[LedgerEntry], scale: float) -> str:
+    """The ledger as aligned text; the scale is that of the targets."""
+    terms = [each.name for each in fields(Score)]
+    header = [
+        "hypothesis",
+        "outliers",
+        "noise",
+        "iterations",
+        *(name.replace("_", " ") for name in terms),
+        "score",
+    ]
+    rows = [
+        [
+            entry.name + (" *" if entry.convinced else ""),
+            f"{entry.outliers:.1%}",
+            f"{scale * entry.noise:.3g}",
+            str(entry.iterations),
+            *(f"{getattr(entry.score, name):.1f}" for name in terms),
+            f"{entry.score.total:.1f}",
+        ]
+        for entry in ledger
+    ]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in (header, *rows)
+    ]
+    return "\n".join(lines)
+
+
+def fitted(output: FittedOutput) -> FittedContamination:
     """The likelihood that the method found."""
     likelihood = output.fit.outlier_model
-    if not isinstance(likelihood, BranchLikelihood):
-        raise TypeError(f"an adaptive fit has a BranchLikelihood, got {likelihood!r}")
+    if not isinstance(likelihood, FittedContamination):
+        raise TypeError(f"an adaptive fit has a FittedContamination, got {likelihood!r}")
     return likelihood
 
 
 def describe(output: FittedOutput, scatter: str) -> str:
     """One output in words, with what is said of its noise."""
     likelihood, scale = fitted(output), output.scaling.scale
-    rate, faults = 1.0 - likelihood.nominal, likelihood.faults
+    rate, faults = 1.0 - likelihood.inlier_weight, likelihood.outliers
     shift, spread = scale * faults.shift, scale * faults.spread
     if rate < CLEAN_RATE and output.n_outliers == 0:
         return f"None of {int(output.observed.sum())} readings looks faulty. {scatter}"

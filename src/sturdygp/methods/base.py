@@ -17,6 +17,7 @@ from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
+from sturdygp.methods.ledger import LedgerEntry
 from sturdygp.methods.noise_profile import NoiseProfile
 from sturdygp.optimise import Callback
 from sturdygp.status import Status
@@ -146,7 +147,7 @@ class Fit:
     ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
     log densities of readings, one for each unless said otherwise. Noise is normal, or Student-t with ``dof``
     degrees of freedom, whose squared scale ``noise_variance`` then is. ``resume`` is where another fit may
-    start.
+    start, ``ledger`` the hypotheses that were compared, the winner first.
     """
 
     posterior: Posterior
@@ -164,6 +165,7 @@ class Fit:
     noise_profile: NoiseProfile | None = None
     note: str = ""
     resume: Resume | None = None
+    ledger: tuple[LedgerEntry, ...] = ()
 
     def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
         """Nominal noise variance at rows of inputs where the function has this mean."""

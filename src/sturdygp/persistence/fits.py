@@ -8,20 +8,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood, Faults
-from sturdygp.methods.adaptive.model import Contamination, Shape
-from sturdygp.methods.adaptive.prior import ContaminationPrior
 from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
 from sturdygp.methods.base import Fit, OutlierModel
 from sturdygp.methods.mixture import MixtureOutliers, MixturePrior
 from sturdygp.methods.noise_profile import BENDS, NoiseProfile, Ranks
+from sturdygp.methods.robust.contamination import Contamination, FittedContamination, OutlierMoments, Shape
+from sturdygp.methods.robust.prior import ContaminationPrior
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
 from sturdygp.persistence.record import Record, plain_number
 from sturdygp.status import Status
 
 Prior: TypeAlias = AsorPrior | ContaminationPrior | MixturePrior
-KnownModel: TypeAlias = AsorOutliers | BranchLikelihood | MixtureOutliers
+KnownModel: TypeAlias = AsorOutliers | FittedContamination | MixtureOutliers
 
 PRIORS: dict[str, type[Any]] = {
     "AsorPrior": AsorPrior,
@@ -132,16 +131,16 @@ def encode_outliers(model: OutlierModel, store: ArrayStore) -> Json:
             "share": store.add(model.share),
             "ratio": store.add(model.ratio),
         }
-    if isinstance(model, BranchLikelihood):
+    if isinstance(model, FittedContamination):
         return {"class": "BranchLikelihood", **encode_branches(model, store)}
     raise ValueError(f"a model of outliers of type {type(model).__name__} cannot be saved")
 
 
-def encode_branches(model: BranchLikelihood, store: ArrayStore) -> Json:
+def encode_branches(model: FittedContamination, store: ArrayStore) -> Json:
     """Contamination as it was learned."""
     found = model.contamination
     return {
-        "nominal": plain_number(model.nominal),
+        "nominal": plain_number(model.inlier_weight),
         "noise": plain_number(float(found.noise)),
         "shift": plain_number(float(found.shift)),
         "spread": plain_number(float(found.spread)),
@@ -152,7 +151,7 @@ def encode_branches(model: BranchLikelihood, store: ArrayStore) -> Json:
     }
 
 
-def encode_faults(faults: Faults) -> Json:
+def encode_faults(faults: OutlierMoments) -> Json:
     """What the faulty readings were off by."""
     return {name: plain_number(value) for name, value in asdict(faults).items() if value is not None}
 
@@ -179,7 +178,7 @@ def decode_mixture(record: Record) -> MixtureOutliers:
     return MixtureOutliers(record.number("noise_variance"), share, record.floats("ratio", len(share)))
 
 
-def decode_branches(record: Record) -> BranchLikelihood:
+def decode_branches(record: Record) -> FittedContamination:
     """Nominal readings, and faults with a learned shift, spread and shape."""
     shape = Shape(record.text("shape"), record.floats("centres", None), record.number("width"))
     noise, shift, spread = (np.asarray(record.number(name)) for name in ("noise", "shift", "spread"))
@@ -187,8 +186,8 @@ def decode_branches(record: Record) -> BranchLikelihood:
     if record.given("found"):
         faults = record.child("found")
         above = faults.number("above") if faults.given("above") else None
-        found = Faults(faults.number("shift"), faults.number("spread"), above)
-    return BranchLikelihood(Contamination(noise, shift, spread, shape), record.number("nominal"), found)
+        found = OutlierMoments(faults.number("shift"), faults.number("spread"), above)
+    return FittedContamination(Contamination(noise, shift, spread, shape), record.number("nominal"), found)
 
 
 OUTLIER_MODELS: dict[str, Callable[[Record], KnownModel]] = {

@@ -1,4 +1,4 @@
-"""What readings beside each other tell: how small noise may be, and whether faults are side by side."""
+"""What neighbouring observations tell: how small noise may be, and whether outliers lie together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sturdygp.gp.rows import Extent
 from sturdygp.methods.base import Problem, in_memory
 from sturdygp.methods.stages import sampled
 
-# Standard deviations to a median absolute difference of two normal readings.
+# Standard deviations to a median absolute difference of two normal observations.
 NORMAL_DIFFERENCE = 1.4826 / sqrt(2.0)
 # What priors in robust scales of the targets are made for: neighbours that differ by this many, or more.
 TYPICAL = 0.25
-# Readings are dense if neighbours differ by less.
+# Observations are dense if neighbours differ by less.
 DENSE = 0.5
 # Equal neighbours, such as zeros at night, say nothing of the noise of others if they are more than this
-# share; unless nearly all are: then the readings are constant but for faults.
+# share; unless nearly all are: then the observations are constant but for outliers.
 MANY_EQUAL, NEARLY_ALL = 0.2, 0.8
 # Rows among which neighbours are sought.
 MOST_ROWS = 2000
@@ -29,13 +29,13 @@ MOST_ROWS = 2000
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """By how much readings beside each other differ: a standard deviation, in scales of all targets."""
+    """By how much observations beside each other differ: a standard deviation, in scales of all targets."""
 
     difference: float
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """By the median, and no less than the noise that readings can show; one where that tells nothing."""
+        """The median, and no less than the noise that observations can show; one where that tells nothing."""
         few = sampled(problem, MOST_ROWS)
         if few.y.size < 2:
             return cls(1.0)
@@ -46,7 +46,7 @@ class Neighbourhood:
 
     @property
     def unit(self) -> float:
-        """The unit for noise and faults, in robust scales: one, or less if neighbours hardly differ.
+        """The unit for noise and outliers, in robust scales: one, or less if neighbours hardly differ.
 
         Where the function varies by much more than its noise, the scale of the targets says little of that.
         """
@@ -54,12 +54,12 @@ class Neighbourhood:
 
     @property
     def dense(self) -> bool:
-        """Whether readings are dense enough to show a function that is fine."""
+        """Whether observations are dense enough to show a function that is fine."""
         return self.difference < DENSE
 
 
-def side_by_side(X: FloatArray, faulty: BoolArray) -> float:
-    """How many faults have a fault beside them: a standard score, to judge by faults at random places.
+def side_by_side(X: FloatArray, outlier: BoolArray) -> float:
+    """How many outliers have a outlier beside them: a standard score, to judge by outliers at random places.
 
     Examples
     --------
@@ -67,11 +67,11 @@ def side_by_side(X: FloatArray, faulty: BoolArray) -> float:
     >>> round(side_by_side(x, (rows >= 30) & (rows < 38))), round(side_by_side(x, rows % 10 == 0))
     (9, -1)
     """
-    count, n = int(np.count_nonzero(faulty)), faulty.size
+    count, n = int(np.count_nonzero(outlier)), outlier.size
     if count in {0, n}:
         return 0.0
     share = (count - 1) / (n - 1)
-    beside = np.count_nonzero(faulty[nearest(X)[faulty]])
+    beside = np.count_nonzero(outlier[nearest(X)[outlier]])
     return (beside - count * share) / sqrt(max(count * share * (1.0 - share), 1.0 / n))
 
 
@@ -93,3 +93,36 @@ def around(X: FloatArray, count: int) -> IntArray:
     others = np.empty((len(X), count), dtype=order.dtype)
     others[order] = order[found[~own].reshape(len(X), count)]
     return others
+
+
+# A variance below this is rounding: all observations are equally near.
+ROUNDING = 1e-12
+
+
+def clustering(nearness: FloatArray, values: FloatArray) -> float:
+    """Moran's I as a standard score: how far values are alike where ``nearness`` is large.
+
+    Under independence mean and variance are those of Cliff and Ord (1981) for normal values. ``nearness``
+    is symmetric, and its diagonal plays no part; it is overwritten. No score where it is not mostly positive.
+
+    Examples
+    --------
+    >>> x = np.arange(40.0)
+    >>> near = np.exp(-(np.subtract.outer(x, x) ** 2) / 18)
+    >>> round(clustering(near.copy(), x > 20)), round(clustering(near.copy(), x % 2))
+    (14, -2)
+    """
+    n = values.size
+    np.fill_diagonal(nearness, 0.0)
+    deviation = values - values.mean()
+    total, scatter = float(nearness.sum()), float(deviation @ deviation)
+    if total <= 0.0 or scatter == 0.0:
+        return 0.0
+    expected = -1.0 / (n - 1)
+    pairs = 2.0 * float(np.vdot(nearness, nearness))
+    rows = 4.0 * float((nearness.sum(axis=1) ** 2).sum())
+    variance = (n**2 * pairs - n * rows + 3.0 * total**2) / ((n**2 - 1) * total**2) - expected**2
+    if variance < ROUNDING:
+        return 0.0
+    index = n * float(deviation @ nearness @ deviation) / (total * scatter)
+    return (index - expected) / sqrt(variance)

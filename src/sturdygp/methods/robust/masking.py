@@ -1,0 +1,218 @@
+"""Masked outliers: observations that hide others are set aside, and what is left is fitted alone.
+
+Outliers have one spread. If that has to reach a value of -999, outliers of a few standard deviations are
+described better as noise, which then is much too large. And a value that recurs exactly, such as the zeros of
+a lost signal, would have a density without limit as an inlier, so that the ELBO takes it for the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+import numpy as np
+
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.posterior import Posterior
+from sturdygp.gp.rows import gather, joined, where
+from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.gp.uncertain import UncertainPosterior
+from sturdygp.methods.base import Fit, Problem
+from sturdygp.methods.resolution import resolution
+from sturdygp.methods.robust.contamination import FittedContamination, OutlierMoments, Shape
+from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.optimise import Callback
+
+# An observation is an outlier if that is more probable than not. More than this fraction of what is left must
+# be inliers: out of mere noise a few observations can be chosen that agree.
+OUTLIER, MOSTLY_INLIERS = 0.5, 0.5
+# Far outliers are off by this many standard deviations of the noise, and this many times as much as any
+# other.
+FAR = 10.0
+# Others were hidden if without them the noise variance is less than this fraction of what it was.
+CLEARER = 0.25
+# Fewer observations than these are not fitted alone, and fewer than this fraction of all not either: what is
+# left may be a part of the function where all are equal.
+FEWEST_LEFT, LEFT = 10, 2.0 / 3.0
+# A recurring value is suspected if so many or more are equal, these are more than this fraction of the
+# inliers, and no more than this fraction of all.
+FEWEST_EQUAL, EQUAL_INLIERS, MOST_EQUAL = 5, 0.5, 0.5
+# Not if the others are rounded, too, to steps of more than this many of their standard deviations.
+COARSE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """Observations of a problem that may hide others, to judge by a fit of all."""
+
+    problem: Problem
+    before: Fit
+    rows: BoolArray
+
+    @property
+    def others(self) -> Problem:
+        """The problem of the others; nobody keeps where its optimisation is, as that is not one of all."""
+        kept, problem = ~self.rows, self.problem
+        X, callback = where(problem.X, kept), without_optimum(problem.callback)
+        return replace(problem, X=X, y=problem.y[kept], resume=None, callback=callback)
+
+    def at_inputs(self, work: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Values of a function at their inputs, in memory or chunked."""
+        return gather(where(self.problem.X, self.rows), work, joined)
+
+    def distance(self, mean: FloatArray) -> FloatArray:
+        """From the function, where it has this mean."""
+        return self.problem.y[self.rows] - mean
+
+    def log_density(self, distance: FloatArray) -> float:
+        """What they add to the ELBO of the others, so that it is one of all.
+
+        They are a fraction of all observations, and normal around the function with a scale of their own.
+        """
+        n = self.rows.size
+        fraction, variance = distance.size / n, float(np.mean(distance**2))
+        normal = -0.5 * distance.size * (LOG_2PI + log(variance) + 1.0)
+        return normal + distance.size * log(fraction) + (n - distance.size) * log(1.0 - fraction)
+
+
+# ------------------------------------------------------------------------------------------------- far
+# outliers
+
+
+def far_outliers(problem: Problem, fit: Fit) -> BoolArray | None:
+    """Find outliers that are far from the inliers and from all other outliers; None without any."""
+    if fit.outlier_proba is None:
+        return None
+    outlier = fit.outlier_proba > OUTLIER
+    if not outlier.any():
+        return None
+    mean = gather(problem.X, fit.posterior.predict_mean, joined)
+    distance = np.where(outlier, np.abs(problem.y - mean), 0.0)
+    near = FAR * np.sqrt(fit.noise_at(problem.X, mean))
+    farthest_near = float(distance[distance <= near].max(initial=0.0))
+    far = distance > np.maximum(near, FAR * farthest_near)
+    between = (distance > near) & ~far
+    enough = np.count_nonzero(~far) >= max(FEWEST_LEFT, LEFT * far.size)
+    return far if far.any() and not between.any() and enough else None
+
+
+def noise_is_smaller(fit: Fit, masking: Masking) -> bool:
+    """Whether far outliers hid others: the noise is much smaller without them."""
+    return fit.noise_variance < CLEARER * masking.before.noise_variance and mostly_inliers(fit)
+
+
+# -------------------------------------------------------------------------------------------- recurring
+# values
+
+
+def recurring_value(problem: Problem, fit: Fit) -> BoolArray | None:
+    """Find the most frequent value, if a fit goes by that alone and takes most others for outliers."""
+    if fit.outlier_proba is None:
+        return None
+    values, counts = np.unique(problem.y, return_counts=True)
+    equal, inlier = problem.y == values[np.argmax(counts)], fit.outlier_proba <= OUTLIER
+    others, most = ~equal & ~inlier, int(counts.max())
+    suspected = (
+        FEWEST_EQUAL <= most <= MOST_EQUAL * equal.size and others.sum() > EQUAL_INLIERS * (~equal).sum()
+    )
+    alone = suspected and (inlier & equal).sum() > EQUAL_INLIERS * inlier.sum()
+    return equal if alone and not coarse(problem.y[~equal]) else None
+
+
+def coarse(y: FloatArray) -> bool:
+    """Whether values are rounded so that equal ones are no wonder."""
+    return resolution(y) > COARSE * float(np.std(y))
+
+
+def better_as_outliers(fit: Fit, masking: Masking) -> bool:
+    """Whether most of the others are inliers without them, and they are then better described as outliers."""
+    if not mostly_inliers(fit):
+        return False
+
+    def expected(X: FloatArray) -> FloatArray:
+        there = fit.posterior.predict(X)
+        return np.column_stack([there.mean, there.variance + fit.noise_at(X, there.mean)])
+
+    mean, variance = masking.at_inputs(expected).T
+    distance = masking.distance(mean)
+    as_inliers = -0.5 * float((LOG_2PI + np.log(variance) + distance**2 / variance).sum())
+    return as_inliers < masking.log_density(distance)
+
+
+# Observations that may mask others, and whether a fit without them shows that they did.
+SUSPICIONS = ((far_outliers, noise_is_smaller), (recurring_value, better_as_outliers))
+
+
+def mostly_inliers(fit: Fit) -> bool:
+    """Whether most observations of a fit are inliers."""
+    return fit.outlier_proba is not None and float(np.mean(fit.outlier_proba <= OUTLIER)) > MOSTLY_INLIERS
+
+
+def without_optimum(callback: Callback | None) -> Callback | None:
+    """Wrap a callback so that it hears of each step but not of where that is."""
+    return None if callback is None else lambda step: callback(replace(step, optimum=None))
+
+
+# --------------------------------------------------------------------------------------------- one fit of all
+
+
+def with_masked(fit: Fit, masking: Masking) -> Fit:
+    """Turn a fit of the other observations into one of all, in which the masking ones are outliers."""
+    kept = ~masking.rows
+
+    def spread(values: FloatArray, elsewhere: float) -> FloatArray:
+        full = np.full(kept.size, elsewhere)
+        full[kept] = values
+        return full
+
+    found, sites = fit.posterior, fit.posterior.sites
+    everywhere = Sites(
+        target=spread(sites.target, found.mean),
+        precision=spread(sites.precision, 0.0),
+        log_scale=spread(sites.log_scale, 0.0),
+    )
+    likelihood = fit.outlier_model
+    if not isinstance(likelihood, FittedContamination) or fit.outlier_proba is None:
+        raise TypeError("only a fit that found contamination has observations set aside")
+    distance = masking.distance(masking.at_inputs(found.predict_mean))
+    if fit.outlier_proba.sum() < 1.0:
+        likelihood = outliers_like(distance, likelihood)
+    inlier_weight = likelihood.inlier_weight * float(kept.mean())
+    theirs = masking.log_density(distance)
+    return replace(
+        fit,
+        posterior=conditioned(found, masking.problem, everywhere),
+        weights=spread(fit.weights, 0.0),
+        outlier_proba=spread(fit.outlier_proba, 1.0),
+        outlier_model=replace(likelihood, inlier_weight=inlier_weight),
+        bound=fit.bound + theirs,
+        trace=tuple(value + theirs for value in fit.trace),
+        resume=None,
+    )
+
+
+def outliers_like(distance: FloatArray, likelihood: FittedContamination) -> FittedContamination:
+    """Learn from the masking observations what outliers are like: there are no others.
+
+    They may be spread by more, as the prior says.
+    """
+    shift, spread = float(distance.mean()), float(distance.std())
+    least = ContaminationPrior().ratio * sqrt(likelihood.noise)
+    c = replace(
+        likelihood.contamination,
+        shift=np.array(shift),
+        spread=np.array(max(spread, least)),
+        shape=Shape.normal(),
+    )
+    return replace(
+        likelihood, contamination=c, found=OutlierMoments(shift, spread, float(np.mean(distance > 0.0)))
+    )
+
+
+def conditioned(found: Posterior, problem: Problem, sites: Sites) -> Posterior:
+    """Condition on sites at all rows, with the same kernel and mean."""
+    best = problem.prior(found.kernel).condition(sites, found.mean).compact()
+    if not isinstance(found, UncertainPosterior):
+        return best
+    return UncertainPosterior(found.kernel, sites, found.mean, problem.X, best, found.moved)
