@@ -124,6 +124,14 @@ def test_replicates_without_noise_outvote_a_fault(count):
         assert Repeats.of(X, y).count == 0
 
 
+def test_fill_values_beside_exact_replicates_are_no_copies():
+    """They agree with each other at many inputs, and exact values with themselves."""
+    for seed in range(10):
+        X, y = replicates(40, 5, step=0.0, noise=0.0, seed=seed)
+        y[np.random.default_rng(seed).random(200) < 0.3] = -999.0
+        assert Repeats.of(X, y).count == 0
+
+
 def test_values_that_are_found_everywhere_are_no_copies():
     """Zeros at night, three days of them at the same hours; a detection limit; a constant."""
     hour = np.repeat(np.arange(0.0, 24.0, 1.0 / 6.0), 3)
