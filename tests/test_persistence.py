@@ -169,7 +169,7 @@ def test_another_process_predicts_the_same_bits(fitted, saved, tmp_path):
 
 def test_a_file_of_each_format_still_loads():
     files = sorted(FILES.glob("model-v*.sgp"))
-    assert [path.name for path in files] == ["model-v1.sgp"]
+    assert [path.name for path in files] == ["model-v1.sgp", "model-v2.sgp"]
     for path in files:
         model = sturdygp.load(path)
         expected = json.loads(path.with_suffix(".json").read_text())
@@ -325,7 +325,7 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_at("version", to=2), "upgrade sturdygp"),
+        (set_at("version", to=3), "upgrade sturdygp"),
         (set_at("version", to=0), "version should be 1 or more"),
         (set_at("version", to="1"), "version should be a whole number"),
         (set_at("format", to="other"), "not a model of sturdygp"),

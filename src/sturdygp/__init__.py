@@ -13,7 +13,7 @@ from sturdygp.estimators import (
     load,
 )
 from sturdygp.estimators.progress import Progress
-from sturdygp.exceptions import ModelFileError
+from sturdygp.exceptions import ModelFileError, RepeatedRowsWarning
 from sturdygp.methods.asor import AsorPrior
 from sturdygp.methods.mixture import MixturePrior
 from sturdygp.methods.robust import ContaminationPrior
@@ -30,6 +30,7 @@ __all__ = [
     "OracleGPRegressor",
     "Progress",
     "RCGPRegressor",
+    "RepeatedRowsWarning",
     "RobustGPRegressor",
     "StandardGPRegressor",
     "StudentTGPRegressor",

@@ -10,5 +10,9 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """
 
 
+class RepeatedRowsWarning(UserWarning):
+    """Rows repeat others exactly, more often than chance explains, and are taken for copies of them."""
+
+
 class ModelFileError(ValueError):
     """A file is not a saved model, or is damaged, was tampered with, or comes from a newer version."""

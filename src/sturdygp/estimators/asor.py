@@ -72,6 +72,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
         Variational bound on the log evidence, all constants included.
     status_ : Status
         How the fit ended. ``at_bounds_`` names kernel parameters held by their bounds.
+    n_repeats_ : int or array
+        How many rows are taken for copies of others, and do not count.
     n_iter_, n_factorizations_, trace_
         Iterations, Cholesky factorisations, and the bound after each iteration.
 

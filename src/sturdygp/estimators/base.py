@@ -19,7 +19,7 @@ from sturdygp.estimators.checkpoint import fingerprint
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
 from sturdygp.estimators.interop import kernel_for, warn_if_noise_is_there_twice
-from sturdygp.estimators.messages import warn_if_not_converged
+from sturdygp.estimators.messages import warn_if_not_converged, warn_of_repeats
 from sturdygp.estimators.naming import input_names
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.predicting import Predictor
@@ -31,9 +31,10 @@ from sturdygp.estimators.times import as_numbers
 from sturdygp.estimators.validation import check_choice, check_positive, check_targets
 from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.rows import Inputs, where
+from sturdygp.gp.rows import Inputs, Rows, where
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
+from sturdygp.methods.repeats import Repeats
 from sturdygp.methods.resolution import resolution
 
 CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
@@ -102,7 +103,9 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             Inputs: finite numbers. The rows of a Dask array or DataFrame stay where they are; they need
             ``inducing``.
         y : array-like of shape (n,) or (n, d_y)
-            Targets. NaN marks a missing entry, which only its own output ignores.
+            Targets. NaN marks a missing entry, which only its own output ignores. Rows that repeat others
+            exactly, more often than chance explains, are taken for copies and do not count; a warning says
+            so, and ``n_repeats_`` how many.
 
         Returns
         -------
@@ -115,8 +118,14 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         """The method for one output; some depend on its scale."""
         return self._method()
 
-    def _fit(self, X: Any, y: Any, method_for: Callable[[OutputData], Method]) -> Self:
-        """Fit each output with the method that its data ask for."""
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        method_for: Callable[[OutputData], Method],
+        known: Sequence[FloatArray] = (),
+    ) -> Self:
+        """Fit each output with the method that its data ask for; ``known`` is what else rows differ in."""
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
         warn_if_noise_is_there_twice(self.kernel)
         inputs = self._check_inputs(X)
@@ -127,12 +136,15 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         side_by_side = self.n_jobs not in (None, 1) and columns.shape[1] > 1
         with threads_for_fit(len(inputs), side_by_side=side_by_side):
             self._outputs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._fit_output)(method_for, attendance, inputs, column, index, seeds[index])
+                delayed(self._fit_output)(
+                    method_for, attendance, inputs, column, index, seeds[index], [k[:, index] for k in known]
+                )
                 for index, column in enumerate(columns.T)
             )
         attendance.finish(self._outputs)
         self._store(single=targets.ndim == 1)
         warn_if_not_converged([output.fit for output in self._outputs])
+        warn_of_repeats(self._outputs)
         return self
 
     def _check_inputs(self, X: Any) -> Inputs:
@@ -150,12 +162,16 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         y: FloatArray,
         index: int,
         seed: int,
+        known: Sequence[FloatArray],
     ) -> FittedOutput:
         observed = ~np.isnan(y)
         if not observed.any():
             raise ValueError(f"output {index} of y has no observed entry; drop it")
-        data = OutputData(index, observed, Scaling.of(y[observed], self.scale_targets))
-        problem = self._problem(where(X, observed), data.scaling.forward(y[observed]), data.scaling, seed)
+        repeats = repeats_of(where(X, observed), y[observed], [column[observed] for column in known])
+        rows = observed.copy()
+        rows[observed] = repeats.kept
+        data = OutputData(index, rows, Scaling.of(y[rows], self.scale_targets))
+        problem = self._problem(where(X, rows), data.scaling.forward(y[rows]), data.scaling, seed)
         method = method_for(data)
         mark = fingerprint(problem, method, self._settings())
         problem = attendance.start(problem, index, mark)
@@ -165,7 +181,8 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             raise NotPositiveDefiniteError(f"output {index} cannot be fitted: {error}. {CHECK}") from error
         if self.verbose:
             print(f"output {index}: {fit.status.message}, {fit.n_iter} iterations, bound {fit.bound:.6g}")
-        return FittedOutput(observed, data.scaling, fit, mark, y[observed])
+        observation = repeats.observation if repeats.count else None
+        return FittedOutput(observed, data.scaling, fit, mark, y[observed], observation)
 
     def _problem(self, X: Inputs, scaled: FloatArray, scaling: Scaling, seed: int) -> Problem:
         """One output as a method sees it."""
@@ -217,6 +234,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         self.n_factorizations_ = numbers([o.fit.n_factorizations for o in outputs])
         self.trace_ = collect([o.trace()[:-1] for o in outputs])
         self.note_ = collect([o.fit.note for o in outputs])
+        self.n_repeats_ = numbers([o.n_repeats for o in outputs])
 
     def save(self, path: PathLike) -> None:
         """Write the fitted model to a file; :func:`sturdygp.load` brings it back.
@@ -288,10 +306,15 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         check_is_fitted(self)
         several, names = len(self._outputs) > 1, input_names(self, inputs)
         return "\n".join(
-            (f"Output {index}: " if several else "") + self._describe(output, names) + output.approximation()
+            (f"Output {index}: " if several else "") + self._describe(output, names) + output.about_rows()
             for index, output in enumerate(self._outputs)
         )
 
     def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
         """One output in words."""
         return f"Fitted to {int(output.observed.sum())} readings. {output.scatter(inputs)}"
+
+
+def repeats_of(X: Inputs, y: FloatArray, known: Sequence[FloatArray]) -> Repeats:
+    """Which rows repeat others; nobody looks for them among rows that are not in memory."""
+    return Repeats.none(len(y)) if isinstance(X, Rows) else Repeats.of(X, y, *known)

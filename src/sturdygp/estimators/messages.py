@@ -6,6 +6,8 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.exceptions import RepeatedRowsWarning
 from sturdygp.methods.base import Fit
 from sturdygp.status import Status
 
@@ -21,3 +23,12 @@ def warn_if_not_converged(fits: list[Fit]) -> None:
     for reason, which in reasons.items():
         where = f"output {', '.join(which)}: " if len(fits) > 1 else ""
         warnings.warn(f"{where}{reason}", ConvergenceWarning, stacklevel=4)
+
+
+def warn_of_repeats(outputs: list[FittedOutput]) -> None:
+    """One warning if rows are taken for copies, naming the outputs."""
+    found = [(str(index), output.repeats_in_words()) for index, output in enumerate(outputs)]
+    said = [f"output {index}: {words}" if len(outputs) > 1 else words for index, words in found if words]
+    if said:
+        advice = "Remove repeated rows from the data if they were copied"
+        warnings.warn(f"{'. '.join(said)}. {advice}", RepeatedRowsWarning, stacklevel=4)

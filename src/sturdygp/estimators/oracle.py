@@ -84,7 +84,7 @@ class OracleGPRegressor(BaseGPRegressor):
             raise ValueError("outlier_variance must not be negative; leave it out to drop the outliers")
 
         def method_for(output: OutputData) -> Oracle:
-            rows, scale = output.observed, output.scaling.scale
+            rows, scale = output.rows, output.scaling.scale
             method = Oracle(
                 outlier_mask=mask[rows, output.index],
                 outlier_variance=variance[rows, output.index] / scale**2,
@@ -94,7 +94,8 @@ class OracleGPRegressor(BaseGPRegressor):
             )
             return known_noise_scaled(method, output)
 
-        return self._fit(X, y, method_for)
+        # Readings that are the same but for what is known of them are not.
+        return self._fit(X, y, method_for, [np.where(mask, each, 0.0) for each in (1.0, variance, mean)])
 
     def _method(self) -> Oracle:
         raise NotImplementedError("the oracle's method depends on the output")

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from sturdygp._caching import cached_property
-from sturdygp._typing import BoolArray, FloatArray
+from sturdygp._typing import BoolArray, FloatArray, IntArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.rows import Inputs, Rows, gather, joined
 from sturdygp.gp.sparse import SparsePosterior
@@ -64,10 +64,13 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class OutputData:
-    """What is known of an output before it is fitted: its column, observed rows and scaling."""
+    """What is known of an output before it is fitted: its column, scaling, and which rows are fitted.
+
+    These are the rows that are observed and repeat no other.
+    """
 
     index: int
-    observed: BoolArray
+    rows: BoolArray
     scaling: Scaling
 
 
@@ -76,7 +79,8 @@ class FittedOutput:
     """One output: where it was observed, how it was scaled, what was found.
 
     The fingerprint tells whether another fit has the same data and settings. The observed readings are None
-    in a model of an older file, which did not keep them.
+    in a model of an older file, which did not keep them. If some observed rows repeat others, the fit has an
+    observation for several of them, and ``observation`` tells which one each row is.
     """
 
     observed: BoolArray
@@ -84,25 +88,35 @@ class FittedOutput:
     fit: Fit
     fingerprint: str = ""
     readings: FloatArray | None = None
+    observation: IntArray | None = None
 
     def fitted_to(self, X: FloatArray, y: FloatArray) -> bool:
         """Whether these are the inputs and readings of the fit, row by row; no if that is not known."""
         inputs, given = self.fit.posterior.inputs, ~np.isnan(y)
         if self.readings is None or isinstance(inputs, Rows) or not np.array_equal(given, self.observed):
             return False
-        return np.array_equal(y[given], self.readings) and np.array_equal(X[given], inputs)
+        return np.array_equal(y[given], self.readings) and np.array_equal(X[given], self._by_row(inputs))
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Values for the observed entries, NaN for the missing ones."""
         column = np.full(self.observed.shape, np.nan)
-        column[self.observed] = values
+        column[self.observed] = self._by_row(values)
         return column
+
+    def _by_row(self, values: FloatArray) -> FloatArray:
+        """Values for the observations of the fit, as values for the observed rows."""
+        return values if self.observation is None else values[self.observation]
+
+    @property
+    def n_repeats(self) -> int:
+        """How many rows repeat others and are no observations of their own."""
+        return 0 if self.observation is None else self.observation.size - self.fit.weights.size
 
     @property
     def n_outliers(self) -> int:
         """How many readings are probably outliers."""
         proba = self.fit.outlier_proba
-        return 0 if proba is None else int((proba > FAULTY).sum())
+        return 0 if proba is None else int((self._by_row(proba) > FAULTY).sum())
 
     def faulty_in_words(self) -> str:
         """How many readings are probably outliers, as the beginning of a sentence."""
@@ -111,7 +125,7 @@ class FittedOutput:
 
     @cached_property
     def nominal_std(self) -> FloatArray:
-        """Standard deviation of nominal noise at each observed reading, in the units of y."""
+        """Standard deviation of nominal noise at each observation of the fit, in the units of y."""
         noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
         if self.fit.noise_profile is not None:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
@@ -141,16 +155,25 @@ class FittedOutput:
         best = posterior.best if isinstance(posterior, UncertainPosterior) else posterior
         return len(best.features.Z) if isinstance(best, SparsePosterior) else None
 
-    def approximation(self) -> str:
-        """What was simplified, in words; nothing if the process is exact."""
-        count = self.n_inducing
-        return "" if count is None else f" The fit sees the readings through {count} inducing inputs."
+    def about_rows(self) -> str:
+        """How the rows were fitted, in words; nothing if each is an observation and the process is exact."""
+        repeats, count = self.repeats_in_words(), self.n_inducing
+        seen = "" if count is None else f" The fit sees the readings through {count} inducing inputs."
+        return seen + (f" {repeats}." if repeats else "")
+
+    def repeats_in_words(self) -> str:
+        """How many rows are taken for copies, as a sentence; nothing if none is."""
+        count = self.n_repeats
+        taken = "row is taken for a copy and does" if count == 1 else "rows are taken for copies and do"
+        why = "more rows repeat others exactly than chance explains"
+        return f"{count} {taken} not count: {why}" if count else ""
 
     def trace(self) -> FloatArray:
         """The bound after each iteration, a log density in the units of y."""
         values = np.array([*self.fit.trace, self.fit.bound])
         count = self.fit.n_densities
-        return values - (self.observed.sum() if count is None else count) * float(np.log(self.scaling.scale))
+        n = self.fit.weights.size if count is None else count
+        return values - n * float(np.log(self.scaling.scale))
 
     def predict_mean(self, X: FloatArray) -> FloatArray:
         """Means alone, which cost less."""
@@ -177,7 +200,7 @@ class FittedOutput:
         return -0.5 * (np.log(2.0 * np.pi * p.variance) + (y - p.mean) ** 2 / p.variance)
 
     def leave_one_out(self, *, include_noise: bool) -> Marginals:
-        """Means and variances at the observed rows, each without its own reading."""
+        """Means and variances at the observations of the fit, each without itself."""
         latent = self.fit.posterior.leave_one_out()
         noise = self._noise_at(self.fit.posterior.inputs, latent.mean) if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))

@@ -82,6 +82,8 @@ class Predictor(BaseEstimator):
     def leave_one_out(self, include_noise: bool = False) -> tuple[FloatArray, FloatArray]:
         """Predict every training reading from the others; kernel and noise stay as fitted to all.
 
+        A row and those that are taken for its copies are left out together.
+
         Parameters
         ----------
         include_noise : bool

@@ -19,7 +19,7 @@ from sturdygp.persistence.record import Record, plain_number
 
 FORMAT = "sturdygp model"
 # Raised when files change so that older versions of sturdygp could not read them; older files stay readable.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +85,7 @@ def encode_output(output: FittedOutput, store: ArrayStore) -> Json:
         "scale": plain_number(output.scaling.scale),
         "fit": encode_fit(output.fit, store),
         "readings": None if output.readings is None else store.add(output.readings),
+        "observation": None if output.observation is None else store.add(output.observation.astype(np.int64)),
     }
 
 
@@ -119,13 +120,16 @@ def decode_parameter(record: Record, name: str) -> object:
 
 
 def decode_output(record: Record, n_features: int) -> FittedOutput:
-    """One output, with as many readings as rows that were observed."""
+    """One output, with as many readings as rows that were observed; some may be one observation."""
     observed, fit = record.truths("observed", None), decode_fit(record.child("fit"), n_features)
-    n = len(fit.posterior.sites)
-    if int(observed.sum()) != n:
-        raise record.fail("observed", f"true in {n} places")
+    n, fitted = int(observed.sum()), len(fit.posterior.sites)
+    observation = record.integers("observation", n) if record.given("observation") else None
+    if observation is None and n != fitted:
+        raise record.fail("observed", f"true in {fitted} places")
+    if observation is not None and not np.array_equal(np.unique(observation), np.arange(fitted)):
+        raise record.fail("observation", f"the numbers of {fitted} observations, each once or more")
     scaling = Scaling(record.number("centre"), record.number("scale"))
     if not scaling.scale > 0.0:
         raise record.fail("scale", "positive")
     readings = record.floats("readings", n) if record.given("readings") else None
-    return FittedOutput(observed, scaling, fit, readings=readings)
+    return FittedOutput(observed, scaling, fit, readings=readings, observation=observation)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sturdygp._typing import BoolArray, FloatArray
+from sturdygp._typing import BoolArray, FloatArray, IntArray
 from sturdygp.exceptions import ModelFileError
 from sturdygp.persistence.archive import Json
 from sturdygp.persistence.plain_arrays import AnyArray
@@ -118,6 +118,10 @@ class Record:
     def truths(self, name: str, *shape: int | None) -> BoolArray:
         """An array of truth values of a given shape."""
         return self._array(name, np.dtype(np.bool_), shape)
+
+    def integers(self, name: str, *shape: int | None) -> IntArray:
+        """An array of whole numbers of a given shape."""
+        return self._array(name, np.dtype(np.int64), shape)
 
     def _array(
         self, name: str, dtype: np.dtype[Any], shape: tuple[int | EllipsisType | None, ...]
