@@ -10,5 +10,12 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """
 
 
+class NotFiniteError(NotPositiveDefiniteError):
+    """A number on the way is too large, or too small, to be represented.
+
+    Optimisers reject the point that caused it, like one whose matrix is not positive definite.
+    """
+
+
 class ModelFileError(ValueError):
     """A file is not a saved model, or is damaged, was tampered with, or comes from a newer version."""

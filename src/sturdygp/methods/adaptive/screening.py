@@ -14,6 +14,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.rough import RoughPrior
 from sturdygp.kernels.base import Kernel
+from sturdygp.methods.adaptive.function import signal_floor
 from sturdygp.methods.adaptive.model import AdaptiveModel, Branches
 from sturdygp.methods.adaptive.starts import TRUSTING, Level, Supposition
 from sturdygp.methods.alternating import Start
@@ -72,7 +73,7 @@ class Screening:
     @classmethod
     def of(cls, kernel: Kernel, X: FloatArray, signal: float) -> Self:
         """Choose the features; ``signal`` is that of the prior."""
-        return cls(kernel, RoughPrior.of(kernel, X, RANK), signal**2 / float(kernel.diag(X).mean()))
+        return cls(kernel, RoughPrior.of(kernel, X, RANK), signal_floor(signal, kernel, X))
 
     def improved(self, model: AdaptiveModel, now: Supposition, iterations: int) -> list[Guess]:
         """Function, branches, contamination and the kernel's amplitude, in turn; for several at once."""
