@@ -1,7 +1,8 @@
 """ASOR-GPR: both solvers against a literal transcription, the un-collapsed bound and an exact sampler."""
 
 from dataclasses import replace
-from math import exp, log
+from itertools import islice
+from math import exp, inf, log
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sturdygp.gp import Sites, condition
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.asor import Asor, AsorPrior, gem
-from sturdygp.methods.asor.method import INITIAL_RATE
+from sturdygp.methods.asor.method import INITIAL_RATE, relative_change
 from sturdygp.methods.asor.model import AsorModel, AsorOutliers, Multipliers, update_multipliers, update_rate
 from sturdygp.methods.base import LEAST_NOISE, Problem, default_kernel, log_noise_box
 from sturdygp.status import Status
@@ -221,6 +222,50 @@ def test_gem_stops_and_closes_like_the_transcription():
     np.testing.assert_allclose(fit.weights, closed.w, rtol=1e-5)
     np.testing.assert_allclose(fit.outlier_proba, 1 - closed.omega, rtol=1e-5, atol=1e-8)
     assert np.all(np.diff(fit.trace) > -1e-8)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 60])
+@pytest.mark.parametrize(("n", "rate", "seed"), [(24, 0.3, 1), (16, 0.2, 5)])
+def test_gem_predicts_from_the_stored_function_like_the_transcription(n, rate, seed, max_iter):
+    """After many iterations rounding has moved the parameters: at convergence they are taken as found."""
+    p = make_problem(n, rate, seed)
+    Z = np.vstack([p.X[:4], np.random.default_rng(1).uniform(-3, 3, (20, 2))])
+    lower, upper = p.kernel.bounds.T * gem.parameter_units(p.kernel) ** -1
+    states = list(literal.iterate(p.X, p.y, max_iter, lower=lower, upper=upper, tol=1e-2))
+    start = gem.initial_state(AsorModel(p.y, AsorPrior()), p.X, p.kernel, 0.5, INITIAL_RATE)
+    found = next(islice(gem.iterate(start), len(states) - 1, None))
+    if max_iter == 60:
+        states[-1] = replace(
+            states[-1],
+            w=found.multipliers.weight,
+            noise=found.noise_variance,
+            b=found.multipliers.rate,
+            m=found.mean,
+            phi=phi_of(found.kernel),
+        )
+    mean, variance = literal.predict(
+        p.X, Z, literal.final_e_step(p.X, p.y, states[-1], literal.PAPER), literal.PAPER
+    )
+    fit = Asor(solver="gem", max_iter=max_iter, tol=1e-2).fit(p)
+    predicted = fit.posterior.predict(Z)
+    assert fit.n_iter == len(states)
+    np.testing.assert_allclose(predicted.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(predicted.variance, variance, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [1e-18, 1e-30, 1e-60])
+def test_gem_goes_on_from_hardly_any_noise(noise):
+    """Variances are as small as that noise, and none is negative by rounding."""
+    p = make_problem(12, 0.0)
+    start = gem.initial_state(AsorModel(p.y, AsorPrior()), p.X, p.kernel, noise, INITIAL_RATE)
+    assert np.all(gem.update_function(start).marginals.variance > 0.0)
+    assert np.isfinite(Asor(solver="gem", noise_variance=noise, max_iter=3).fit(p).trace).all()
+
+
+def test_a_residual_that_is_and_was_zero_has_not_changed():
+    assert relative_change(0.0, 0.0) == 0.0
+    assert relative_change(1.0, 0.0) == inf
+    assert relative_change(3.0, 2.0) == pytest.approx(0.5)
 
 
 def test_gem_out_of_iterations_says_so():

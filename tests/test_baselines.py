@@ -25,7 +25,8 @@ from sturdygp import (
 from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Marginals, Sites, condition
 from sturdygp.gp.exact import ExactPrior
-from sturdygp.kernels import SquaredExponential
+from sturdygp.gp.sparse import SparsePrior
+from sturdygp.kernels import Linear, SquaredExponential
 from sturdygp.methods.alternating import Alternation, Trail
 from sturdygp.methods.base import LEAST_NOISE, Problem, default_kernel, log_noise_box
 from sturdygp.methods.mixture import Components, Mixture, MixtureModel
@@ -404,6 +405,36 @@ def test_expectation_propagation_against_long_sampling(seed):
     error = gibbs.batch_error(draws.f)
     assert np.all(np.abs(ep.marginals().mean - mean) < 5 * error + 0.03 * spread)
     assert np.abs(np.sqrt(ep.marginals().variance) / spread - 1).max() < 0.15
+
+
+def test_ep_where_a_kernel_knows_the_function_is_the_limit_of_where_it_hardly_varies():
+    """There an observation still tells of the mean."""
+    rng, x = np.random.default_rng(0), np.linspace(0, 6, 40)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(40)
+    y[::8] += 4.0
+    known, near = (
+        Propagation(ExactPrior.at(Linear(0.1), x + shift), y, TLikelihood(0.3, 4.0)).run(
+            NaturalSites(np.full(40, 1.0), y), careful=True
+        )
+        for shift in (0.0, 1e-4)
+    )
+    assert known.log_evidence == pytest.approx(near.log_evidence, abs=1e-4)
+    np.testing.assert_allclose(known.natural.precision, near.natural.precision, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(known.posterior.mean, near.posterior.mean, rtol=1e-4)
+
+
+def test_ep_where_inducing_inputs_leave_nothing_of_the_function_free():
+    """Their kernel does not reach some observations: what these would say moves nothing."""
+    data = make_synthetic(40, 1, rate=0.5, seed=0)
+    prior = SparsePrior.at(SquaredExponential((0.05, 0.05)), data.X, data.X[:8])
+    propagated = Propagation(prior, data.y[:, 0], TLikelihood(0.3, 4.0)).run(
+        NaturalSites(np.full(40, 1.0), data.y[:, 0]), careful=True
+    )
+    free = propagated.cavity.variance - propagated.posterior.left_out
+    assert free.min() == 0.0
+    assert np.isfinite(propagated.natural.precision).all()
+    assert propagated.disagreement < 1e-6
+    assert np.isfinite(propagated.by_left_out(1.0)).all()
 
 
 def test_ep_fits_random_problems_without_an_exception():

@@ -17,6 +17,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sturdygp.methods.adaptive.likelihood import BranchLikelihood
+from sturdygp.methods.adaptive.model import Contamination, Shape
 
 from sturdygp import (
     AsorGPRegressor,
@@ -29,7 +31,10 @@ from sturdygp import (
     StudentTGPRegressor,
 )
 from sturdygp.datasets import make_synthetic
-from sturdygp.kernels import Matern52, SquaredExponential
+from sturdygp.estimators.outputs import Scaling
+from sturdygp.gp.posterior import Marginals
+from sturdygp.kernels import Linear, Matern52, SquaredExponential
+from sturdygp.methods.mixture import MixtureOutliers
 from sturdygp.status import Status
 
 ESTIMATORS = [
@@ -418,6 +423,132 @@ def test_a_kernel_that_cannot_follow_the_scale_of_y_is_warned_of():
     for kernel in (sk.RBF(), *ours):
         with pytest.warns(UserWarning, match="not free to follow it"):
             StandardGPRegressor(kernel=kernel).fit(x, 1e3 * np.sin(x[:, 0]) + np.cos(40.0 * x[:, 0]))
+
+
+def contaminated(n=80):
+    """A sine with a tenth of its observations too high."""
+    x, rng = np.linspace(0, 6, n)[:, None], np.random.default_rng(0)
+    f = np.sin(x[:, 0])
+    y = f + 0.1 * rng.standard_normal(n)
+    y[::8] += 4.0
+    return x, f, y
+
+
+@pytest.mark.parametrize("unit", [700.0, 1e-3])
+def test_targets_that_are_not_scaled_may_come_in_any_unit_with_a_warning(estimator, unit):
+    x, f, y = contaminated()
+    near = clone(estimator).set_params(scale_targets=None).fit(x, y)
+    with pytest.warns(UserWarning, match=r"output 0: scale_targets=None .* counted in units of"):
+        far = estimator.set_params(scale_targets=None).fit(x, unit * y)
+    error, usual = (
+        np.sqrt(np.mean((m / s - f) ** 2)) for m, s in ((far.predict(x), unit), (near.predict(x), 1))
+    )
+    assert error < 1.2 * usual + 0.01
+    if isinstance(estimator, FLAGGING):
+        np.testing.assert_array_equal(far.outlier_proba_ > 0.5, near.outlier_proba_ > 0.5)
+
+
+@pytest.mark.parametrize(("unit", "scale"), [(0.15, 1.0), (1.0, 1.0), (14.0, 1.0), (50.0, 100.0), (7e4, 1e5)])
+def test_targets_of_about_unit_scale_are_left_as_they_are(unit, scale):
+    y = unit * np.random.default_rng(0).standard_normal(4000) + 3.0
+    scaling = Scaling.of(y, None)
+    assert (scaling.centre, scaling.scale) == (0.0, pytest.approx(scale, rel=1e-15))
+    assert Scaling.of(np.full(5, 7e4), None).scale == 1.0
+
+
+@pytest.mark.parametrize("value", [1e155, -1e300])
+def test_an_input_whose_square_is_no_number_is_refused_by_its_column(estimator, data, value):
+    X = data.X.copy()
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=r"X must lie between .* got -?1e\+\d+ in column 1; correct"):
+        estimator.fit(X, data.y[:, 0])
+    frame = pd.DataFrame(X, columns=["depth", "age"])
+    with pytest.raises(ValueError, match="in column 'age'"):
+        estimator.fit(frame, data.y[:, 0])
+
+
+def test_new_inputs_whose_squares_are_no_numbers_are_refused(data):
+    model = StandardGPRegressor().fit(data.X, data.y[:, 0])
+    with pytest.raises(ValueError, match="in column 0"):
+        model.predict([[1e200, 0.0]])
+
+
+def test_a_kernel_without_variance_leaves_a_constant(estimator):
+    y = np.random.default_rng(0).standard_normal(30)
+    model = estimator.set_params(kernel=Linear()).fit(np.zeros((30, 2)), y)
+    mean, std = model.predict(np.zeros((2, 2)), return_std=True)
+    np.testing.assert_allclose(mean, np.mean(y), atol=0.3)
+    np.testing.assert_allclose(std, 0.0, atol=1e-6)
+
+
+def test_leave_one_out_where_a_kernel_knows_the_function(estimator):
+    x, _, y = contaminated(40)
+    model = estimator.set_params(kernel=Linear()).fit(x, y)
+    mean, std = model.leave_one_out()
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+    # The flagship allows for doubt in the mean, too.
+    assert std[0] < 0.01
+    assert np.all(std[1:] > std[0])
+
+
+def test_a_variance_that_laplace_has_not_stays_missing_with_noise():
+    """Without that observation its approximation is improper; noise does not make it proper."""
+    X, rng = np.repeat(np.linspace(0, 6, 5), 2)[:, None], np.random.default_rng(16)
+    with pytest.warns(ConvergenceWarning, match="max_factorizations"):
+        model = StudentTGPRegressor(inference="laplace").fit(
+            X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(10)
+        )
+    missing = np.isnan(model.leave_one_out()[1])
+    assert missing.any()
+    np.testing.assert_array_equal(np.isnan(model.leave_one_out(include_noise=True)[1]), missing)
+
+
+def test_probabilities_stay_within_their_bounds_however_far_off_readings_are(estimator):
+    only(estimator, FLAGGING)
+    x, _, y = contaminated()
+    y[[3, 50]] = 1e298, -1e60
+    model = estimator.fit(x, y)
+    new = model.outlier_proba(x[:6], [1e298, -1e200, 1e100, 1e30, 0.0, np.nan])
+    for proba in (model.outlier_proba_, new[:5]):
+        assert np.all((proba >= 0.0) & (proba <= 1.0))
+    np.testing.assert_array_equal(new[:4], 1.0)
+
+
+def test_probabilities_of_certain_observations_are_not_negative():
+    """Where nothing but noise is near, rounding has the last word."""
+    rng = np.random.default_rng(0)
+    likelihood = BranchLikelihood(
+        Contamination(np.array(1e-3), np.array(0.0), np.array(3.0), Shape.flat(5)), 1.0 - 1e-15
+    )
+    y, known = 0.03 * rng.standard_normal(5000), Marginals(np.zeros(5000), np.full(5000, 1e-6))
+    responsibility = likelihood.tilted(y, known).responsibility
+    assert responsibility.max() <= 1.0
+    mixture = MixtureOutliers(1e-3, np.array([1.0 - 1e-15, 1e-15]), np.array([1.0, 10.0]))
+    for each in (mixture, likelihood):
+        far = each.judge(np.array([1e40, -1e39]), np.zeros(2), np.ones(2), np.full(2, 1e-3)).outlier_proba
+        near = each.judge(y, known.mean, known.variance, np.full(5000, 1e-3)).outlier_proba
+        assert near.min() >= 0.0
+        assert np.all((far >= 0.0) & (far <= 1.0))
+
+
+def test_numbers_that_overflow_are_told_of_in_the_words_of_the_estimator(data):
+    model = StandardGPRegressor(noise="fixed", init_noise_variance=1e-320)
+    with pytest.raises(ValueError, match=r"output 0 cannot be fitted: numbers on the way") as error:
+        model.fit(data.X, data.y[:, 0])
+    assert "precision must be" not in str(error.value)
+
+
+def test_fits_and_predictions_leave_the_global_random_state_alone(estimator, data):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    n_starts = 1 if isinstance(estimator, RobustGPRegressor) else 3
+    first, second = (
+        clone(estimator).set_params(n_starts=n_starts).fit(data.X, data.y[:, 0]) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.predict(data.X), second.predict(data.X))
+    draws = [first.sample_y(data.X[:3], random_state=None) for _ in range(2)]
+    assert not np.array_equal(*draws)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
 def test_times_are_seconds_whatever_their_unit_and_zone():

@@ -14,5 +14,12 @@ class RepeatedRowsWarning(UserWarning):
     """Rows repeat others exactly, more often than chance explains, and are taken for copies of them."""
 
 
+class NotFiniteError(NotPositiveDefiniteError):
+    """A number on the way is too large, or too small, to be represented.
+
+    Optimisers reject the point that caused it, like one whose matrix is not positive definite.
+    """
+
+
 class ModelFileError(ValueError):
     """A file is not a saved model, or is damaged, was tampered with, or comes from a newer version."""

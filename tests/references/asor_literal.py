@@ -201,6 +201,17 @@ def final_e_step(X: Array, y: Array, state: State, constants: Constants) -> Stat
     return update_multipliers(update_f(X, y, state, constants), constants)
 
 
+def predict(X: Array, Z: Array, state: State, constants: Constants = PAPER) -> tuple[Array, Array]:
+    """Mean and variance of the function at the rows of Z from the stored q(f)."""
+    K_inv = np.linalg.inv(jittered(state.phi, X, constants.jitter))
+    n = len(X)
+    both = kernel(state.phi, np.vstack([X, Z]))
+    k, k_ss = both[:n, n:], both[n:, n:]
+    mean = state.m + k.T @ K_inv @ (state.mu - state.m)  # eq:predictive_latent_distribution
+    added = K_inv @ state.C @ K_inv - K_inv  # eq:predictive_latent_distribution
+    return mean, np.diag(k_ss) + np.einsum("ia,ij,ja->a", k, added, k)
+
+
 def elbo(
     X: Array,
     y: Array,

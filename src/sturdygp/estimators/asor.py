@@ -28,6 +28,7 @@ class AsorGPRegressor(FlaggingGPRegressor):
     solver : {"collapsed", "gem"}
         ``"collapsed"`` takes quasi-Newton steps on the collapsed bound; ``"gem"`` is the paper's
         Algorithm 1 to the letter, a thousand times slower, for reference; it has one start and no checkpoint.
+        It predicts from the function of its last E-step, and its weights are what follows from that.
     prior : AsorPrior, optional
         The paper's constants by default. They refer to scaled targets.
     optimise_inducing : bool
@@ -36,7 +37,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
     init_noise_variance : float
         Nominal noise variance to start from, for scaled targets.
     scale_targets : {"robust", "standard"} or None
-        Scale y by median and MAD, by mean and standard deviation, or not at all.
+        Scale y by median and MAD, by mean and standard deviation, or not at all. With None, y should have a
+        scale near 1; below 0.1 or above 15, y is counted in a power of ten near it, with a warning.
     n_starts : int
         Starts to climb from; the bound picks. The first is the paper's. Worth raising from about
         half of the readings being outliers.
@@ -46,7 +48,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
         Largest derivative of the bound, per observation, at convergence (``"collapsed"``); relative
         change of the weighted residual (``"gem"``).
     random_state : int, RandomState or None
-        For starts beyond the seventh.
+        For starts beyond the seventh. None stands for a fixed seed: fits are alike, and NumPy's global state
+        is neither read nor moved.
     n_jobs : int, optional
         Outputs fitted at a time.
     verbose : int

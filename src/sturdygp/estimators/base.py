@@ -14,12 +14,12 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sturdygp._typing import FloatArray
+from sturdygp._typing import FloatArray, IntArray
 from sturdygp.estimators.checkpoint import fingerprint
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
 from sturdygp.estimators.interop import kernel_for, warn_if_noise_is_there_twice
-from sturdygp.estimators.messages import warn_if_not_converged, warn_of_repeats
+from sturdygp.estimators.messages import warn_if_not_converged, warn_if_unit_is_not_one, warn_of_repeats
 from sturdygp.estimators.naming import input_names
 from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
 from sturdygp.estimators.predicting import Predictor
@@ -28,9 +28,9 @@ from sturdygp.estimators.saving import ModelState, write_model
 from sturdygp.estimators.scoring import mean_r2
 from sturdygp.estimators.threads import threads_for_fit
 from sturdygp.estimators.times import as_numbers
-from sturdygp.estimators.validation import check_choice, check_positive, check_targets
+from sturdygp.estimators.validation import check_choice, check_magnitude, check_positive, check_targets
 from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
-from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.exceptions import NotFiniteError, NotPositiveDefiniteError
 from sturdygp.gp.rows import Inputs, Rows, where
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.base import Method, Problem, default_kernel
@@ -38,6 +38,7 @@ from sturdygp.methods.repeats import Repeats
 from sturdygp.methods.resolution import resolution
 
 CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
+OVERFLOW = "numbers on the way are too large, or too small, to be represented"
 # Arguments that do not tell one fit from another: they show in its arrays, or may change when it goes on.
 NOT_OF_THE_FIT = (
     *("kernel", "inducing", "random_state"),
@@ -131,7 +132,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         inputs = self._check_inputs(X)
         targets = check_targets(y.compute() if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=columns.shape[1])
+        seeds = self._seeds(columns.shape[1])
         attendance = self._attendance(columns.shape[1])
         side_by_side = self.n_jobs not in (None, 1) and columns.shape[1] > 1
         with threads_for_fit(len(inputs), side_by_side=side_by_side):
@@ -147,12 +148,20 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         warn_of_repeats(self._outputs)
         return self
 
+    def _seeds(self, n_outputs: int) -> IntArray:
+        """A seed for each output; without ``random_state`` a fixed one, which NumPy's global state is not."""
+        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        return np.asarray(rng.randint(np.iinfo(np.int32).max, size=n_outputs))
+
     def _check_inputs(self, X: Any) -> Inputs:
         """An array, or rows that stay where Dask has them."""
-        if not is_dask(X):
-            return np.asarray(validate_data(self, as_numbers(X), dtype=np.float64))
-        validate_data(self, head(X), dtype=np.float64)
-        return DaskRows.of(X)
+        if is_dask(X):
+            validate_data(self, head(X), dtype=np.float64)
+            rows: Inputs = DaskRows.of(X)
+        else:
+            rows = np.asarray(validate_data(self, as_numbers(X), dtype=np.float64))
+        check_magnitude(rows, self)
+        return rows
 
     def _fit_output(
         self,
@@ -171,12 +180,16 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         rows = observed.copy()
         rows[observed] = repeats.kept
         data = OutputData(index, rows, Scaling.of(y[rows], self.scale_targets))
+        if self.scale_targets is None:
+            warn_if_unit_is_not_one(index, data.scaling)
         problem = self._problem(where(X, rows), data.scaling.forward(y[rows]), data.scaling, seed)
         method = method_for(data)
         mark = fingerprint(problem, method, self._settings())
         problem = attendance.start(problem, index, mark)
         try:
             fit = fitted(method, problem, optimise_inducing=self.optimise_inducing)
+        except NotFiniteError as error:
+            raise NotFiniteError(f"output {index} cannot be fitted: {OVERFLOW}. {CHECK}") from error
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(f"output {index} cannot be fitted: {error}. {CHECK}") from error
         if self.verbose:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.estimators.validation import check_magnitude
 from sturdygp.gp.rows import Merge, Rows, T, Work
 
 # Results that are joined at a time, on the workers.
@@ -178,4 +179,6 @@ def predict_blocks(model: Any, X: Any, *, return_std: bool, include_noise: bool)
 
 def predicted_block(model: Any, X: FloatArray, return_std: bool, include_noise: bool) -> Any:
     """Predictions for one block; the names of its columns were checked before."""
-    return model.predict_checked(check_array(X, dtype=np.float64), return_std, False, include_noise)
+    checked = check_array(X, dtype=np.float64)
+    check_magnitude(checked, model)
+    return model.predict_checked(checked, return_std, False, include_noise)

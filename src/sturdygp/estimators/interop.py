@@ -39,7 +39,8 @@ def kernel_for(kernel: Kernel, scale: float, X: Inputs) -> Kernel:
     """
     rows, scaled = evenly_spaced(X), kernel.scaled(scale**-2)
     variance = float(scaled.diag(rows).mean())
-    if 1.0 / FAR_OFF < variance < FAR_OFF:
+    # Without any, as that of Linear where all inputs are zero, there is nothing to bring nearer.
+    if variance == 0.0 or 1.0 / FAR_OFF < variance < FAR_OFF:
         return scaled
     # scikit-learn's kernels do not say which of their parameters is a variance: it is left to the climb.
     near = scaled.with_theta(np.clip(scaled.scaled(1.0 / variance).theta, *scaled.bounds.T))

@@ -6,10 +6,22 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.estimators.outputs import FittedOutput, Scaling
 from sturdygp.exceptions import RepeatedRowsWarning
 from sturdygp.methods.base import Fit
 from sturdygp.status import Status
+
+FAR_FROM_ONE = (
+    "output {}: scale_targets=None is for targets with a scale near 1, and these are far from it. They are "
+    "counted in units of {:g}, to which init_noise_variance and the constants of a prior refer. Set "
+    'scale_targets="robust", or scale y before the fit'
+)
+
+
+def warn_if_unit_is_not_one(index: int, scaling: Scaling) -> None:
+    """Targets that were not to be scaled, but had to be counted in another unit."""
+    if scaling.scale != 1.0:
+        warnings.warn(FAR_FROM_ONE.format(index, scaling.scale), UserWarning, stacklevel=2)
 
 
 def warn_if_not_converged(fits: list[Fit]) -> None:

@@ -15,7 +15,7 @@ from sturdygp.estimators.distributed import head, is_dask, predict_blocks
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.threads import threads_for_prediction
 from sturdygp.estimators.times import as_numbers
-from sturdygp.estimators.validation import check_targets
+from sturdygp.estimators.validation import check_magnitude, check_targets
 
 Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
@@ -98,9 +98,7 @@ class Predictor(BaseEstimator):
         check_is_fitted(self)
         left_out = [(o, o.leave_one_out(include_noise=include_noise)) for o in self._outputs]
         mean = self._stack([o.spread(marginals.mean) for o, marginals in left_out])
-        variances = [np.where(m.variance > 0.0, m.variance, np.nan) for _, m in left_out]
-        pairs = zip(self._outputs, variances, strict=True)
-        return mean, self._stack([output.spread(np.sqrt(variance)) for output, variance in pairs])
+        return mean, self._stack([o.spread(np.sqrt(marginals.variance)) for o, marginals in left_out])
 
     def sample_y(
         self,
@@ -109,9 +107,12 @@ class Predictor(BaseEstimator):
         random_state: object = 0,
         include_noise: bool = False,
     ) -> FloatArray:
-        """Draw joint samples, shape (m, n_samples) or (m, d_y, n_samples)."""
+        """Draw joint samples, shape (m, n_samples) or (m, d_y, n_samples).
+
+        With ``random_state=None`` they differ from call to call; NumPy's global state is left alone.
+        """
         X = self._check_predict(X)
-        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        rng = generator(random_state)
         draws = [o.sample(X, n_samples, rng, include_noise=include_noise) for o in self._outputs]
         return draws[0] if self._single else np.stack(draws, axis=1)
 
@@ -138,7 +139,9 @@ class Predictor(BaseEstimator):
 
     def _check_predict(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, as_numbers(X), dtype=np.float64, reset=False))
+        checked = np.asarray(validate_data(self, as_numbers(X), dtype=np.float64, reset=False))
+        check_magnitude(checked, self)
+        return checked
 
     def _check_readings(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         X = self._check_predict(X)
@@ -148,3 +151,10 @@ class Predictor(BaseEstimator):
                 f"y has {columns.shape[1]} outputs but the model was fitted to {len(self._outputs)}"
             )
         return X, columns
+
+
+def generator(random_state: object) -> np.random.Generator:
+    """A generator that follows a seed or another generator; without one, a fresh one."""
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))

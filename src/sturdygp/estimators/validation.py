@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.times import as_numbers
-from sturdygp.gp.rows import Inputs
+from sturdygp.gp.rows import Inputs, gather
+
+# The largest input: squares of distances, and products of a few of them, are still numbers.
+LARGEST_INPUT = 1e100
 
 
 def check_targets(y: ArrayLike, X: Inputs) -> FloatArray:
@@ -31,6 +36,30 @@ def check_targets(y: ArrayLike, X: Inputs) -> FloatArray:
         raise ValueError(f"y must have shape (n,) or (n, outputs), got {y.shape}")
     check_consistent_length(X, y)
     return y
+
+
+def check_magnitude(X: Inputs, estimator: object) -> None:
+    """Refuse inputs whose squares, or products of them, would be no numbers."""
+    largest = gather(X, largest_by_column, reduce_largest)
+    column = int(np.argmax(np.abs(largest)))
+    if abs(largest[column]) <= LARGEST_INPUT:
+        return
+    names = getattr(estimator, "feature_names_in_", None)
+    name = f"column {column}" if names is None else f"column {names[column]!r}"
+    raise ValueError(
+        f"X must lie between {-LARGEST_INPUT:g} and {LARGEST_INPUT:g}, got {largest[column]:g} in {name}; "
+        "correct that value, leave out its row, or give the column in a larger unit"
+    )
+
+
+def largest_by_column(X: FloatArray) -> FloatArray:
+    """The entry of each column that is farthest from zero."""
+    return np.asarray(X[np.argmax(np.abs(X), axis=0), np.arange(X.shape[1])])
+
+
+def reduce_largest(parts: Iterable[FloatArray]) -> FloatArray:
+    """Those of blocks as those of all rows."""
+    return largest_by_column(np.array(list(parts)))
 
 
 def check_positive(name: str, value: object, *, integer: bool = False) -> None:

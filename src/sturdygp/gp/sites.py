@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotFiniteError
 
 LOG_2PI = log(2.0 * np.pi)
 TINY = np.finfo(np.float64).tiny
@@ -37,7 +38,7 @@ class Sites:
                     f"{name} must have the shape of target, {shape}, and an axis at least; got {values.shape}"
                 )
             if not np.isfinite(values).all():
-                raise ValueError(
+                raise NotFiniteError(
                     f"{name} must be finite; give a missing observation precision 0 and any finite target"
                 )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import NotFiniteError
 from sturdygp.kernels.base import ANY, Kernel, check_theta
 
 Bounds: TypeAlias = tuple[float, float] | tuple[tuple[float, float], ...] | Literal["fixed"]
@@ -81,7 +82,7 @@ class LeafKernel(Kernel):
         """The same kernel with other parameters."""
         values, position = np.exp(check_theta(theta, self)).tolist(), 0
         if not all(0.0 < value < inf for value in values):
-            raise ValueError(f"theta must be logarithms of positive, finite numbers, got {theta!r}")
+            raise NotFiniteError(f"theta must be logarithms of positive, finite numbers, got {theta!r}")
         changes: dict[str, float | tuple[float, ...]] = {}
         for name in self._free:
             old = getattr(self, name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import expit, gammaln, logsumexp, softmax
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
@@ -136,8 +136,8 @@ class MixtureOutliers:
         spread = variance[:, None] + noise[:, None] * self.ratio
         misfit = (y - mean)[:, None] ** 2 / spread
         log_joint = np.log(self.share) - 0.5 * (LOG_2PI + np.log(spread) + misfit)
-        log_density = np.asarray(logsumexp(log_joint, axis=1))
-        return Verdict(log_density, -np.expm1(log_joint[:, 0] - log_density))
+        nominal, others = log_joint[:, 0], np.logaddexp.reduce(log_joint[:, 1:], axis=1)
+        return Verdict(np.asarray(logsumexp(log_joint, axis=1)), np.asarray(expit(others - nominal)))
 
 
 @dataclass(frozen=True)

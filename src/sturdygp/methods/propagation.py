@@ -16,7 +16,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import TINY, Sites
 
 # Damping and most sweeps: first as fast as it goes, then more and more carefully.
 DAMPINGS = ((0.8, 60), (0.3, 150), (0.1, 400))
@@ -28,6 +28,11 @@ PATIENCE = 5
 HALVINGS = 12
 # Least size of a site's precision relative to the nominal one: its target is shift / precision.
 LEAST_PRECISION = 1e-8
+# Size of a negative variance, in those of the prior, that is rounding.
+NO_VARIANCE = 1e-10
+# Variance, in nominal ones, at which a likelihood is looked at where the kernel knows the function: so little
+# that it makes no difference, and enough for differences of moments to have digits.
+KNOWN = 1e-6
 
 
 class Tilted(Protocol):
@@ -87,17 +92,19 @@ class Propagated(Generic[T]):
 
     def by_left_out(self, share: float) -> FloatArray:
         """Derivative of the log evidence by the variance that is left out: that of wider cavities."""
-        m, v, t = self.cavity.mean, self.cavity.variance, self.tilted.moments
-        return (((t.mean - m) / v) ** 2 + (t.variance - v) / v**2) / (2.0 * share)
+        slope, bend = responses(self.tilted.moments, self.cavity)
+        return (slope**2 + bend) / (2.0 * share)
 
     @property
     def disagreement(self) -> float:
         """Largest difference between marginals and tilted moments, in marginal standard deviations."""
         m, t = reached(self.posterior.marginals(), self.posterior.left_out), self.moments
+        # What is known is what it was, in any unit.
+        unit = np.where(m.variance > 0.0, m.variance, 1.0)
         return float(
             max(
-                np.abs((m.mean - t.mean) / np.sqrt(m.variance)).max(),
-                np.abs(t.variance / m.variance - 1.0).max(),
+                np.abs((m.mean - t.mean) / np.sqrt(unit)).max(),
+                np.abs((t.variance - m.variance) / unit).max(),
             )
         )
 
@@ -153,7 +160,7 @@ class Propagation(Generic[T]):
         """One damped parallel update; the step is halved until posterior and cavities are proper."""
         change = state.wanted.precision - state.natural.precision
         # A marginal variance may at most double: its precision may fall by half.
-        floor = -0.5 / state.posterior.marginals().variance
+        floor = -0.5 / np.maximum(state.posterior.marginals().variance, TINY)
         limit = np.divide(floor, change, out=np.ones_like(change), where=change < floor)
         step = np.minimum(damping, limit)
         for tries in range(1, HALVINGS + 1):
@@ -174,13 +181,12 @@ class Propagation(Generic[T]):
         except NotPositiveDefiniteError:
             return None
         cavity = posterior.leave_one_out(self.share)
-        limit = 2.0 * self.prior.variance
-        if not np.all((cavity.variance > 0.0) & (cavity.variance < limit)):
+        if not self._proper(cavity, posterior.left_out):
             return None
+        free, cavity = reached(cavity, posterior.left_out), self._looked_at(cavity)
         tilted = self.likelihood.tilted(self.y, cavity, self.share)
-        free = reached(cavity, posterior.left_out)
         moments = reached_moments(tilted.moments, cavity, free)
-        wanted = self._wanted(moments, free)
+        wanted = self._wanted(tilted.moments, cavity, free)
         log_scale = self._log_scale(tilted.log_z, sites, free)
         # Without what a variational bound takes off for the variance that is left out.
         evidence = posterior.log_evidence + 0.5 * float(np.sum(precision * posterior.left_out))
@@ -188,11 +194,29 @@ class Propagation(Generic[T]):
             natural, posterior, tilted, cavity, moments, wanted, evidence + float(log_scale.sum())
         )
 
-    def _wanted(self, tilted: Marginals, cavity: Marginals) -> NaturalSites:
-        """The sites that turn the cavities into the tilted moments."""
-        precision = (1.0 / tilted.variance - 1.0 / cavity.variance) / self.share
-        shift = (tilted.mean / tilted.variance - cavity.mean / cavity.variance) / self.share
-        return NaturalSites(precision, shift)
+    def _proper(self, cavity: Marginals, left_out: FloatArray | float) -> bool:
+        """Whether all cavities have variances, and none that is much larger than that of the prior.
+
+        Where the kernel knows the function there is none to have.
+        """
+        prior = self.prior.variance
+        within = (cavity.variance > 0.0) & (cavity.variance < 2.0 * prior)
+        site_acts_on = cavity.variance - left_out
+        return bool(np.all((within & (site_acts_on > -NO_VARIANCE * prior)) | (prior == 0.0)))
+
+    def _looked_at(self, cavity: Marginals) -> Marginals:
+        """Cavities that all have a variance: where the function is known, a site still tells of its mean."""
+        known, least = self.prior.variance == 0.0, KNOWN * self.likelihood.noise
+        return Marginals(cavity.mean, np.where(known, least, cavity.variance))
+
+    def _wanted(self, tilted: Marginals, cavity: Marginals, free: Marginals) -> NaturalSites:
+        """The sites that turn the cavities into the tilted moments, as far as these are free to follow.
+
+        No variance is divided by: inducing inputs may leave none of it free at some input.
+        """
+        slope, bend = responses(tilted, cavity)
+        narrowing = self.share * (1.0 + bend * free.variance)
+        return NaturalSites(-bend / narrowing, (slope - bend * free.mean) / narrowing)
 
     def _log_scale(self, log_z: FloatArray, sites: Sites, cavity: Marginals) -> FloatArray:
         """What makes each site, against its cavity, integrate to the tilted normaliser."""
@@ -204,7 +228,13 @@ class Propagation(Generic[T]):
 
 def reached(function: Marginals, left_out: FloatArray | float) -> Marginals:
     """The part of the function that sites act on: all of it, unless inducing inputs leave some out."""
-    return Marginals(function.mean, function.variance - left_out)
+    return Marginals(function.mean, np.maximum(function.variance - left_out, 0.0))
+
+
+def responses(tilted: Marginals, cavity: Marginals) -> tuple[FloatArray, FloatArray]:
+    """First and second derivative of the log normalisers by the means of the cavities."""
+    v = cavity.variance
+    return (tilted.mean - cavity.mean) / v, (tilted.variance - cavity.variance) / v / v
 
 
 def reached_moments(tilted: Marginals, cavity: Marginals, free: Marginals) -> Marginals:

@@ -2,6 +2,12 @@
 
 It is the reference for the fast solver: one block update, one function, and the bound after each.
 ``K`` stands for the kernel matrix with ``JITTER`` added to its diagonal throughout.
+
+The algorithm ends with one more E-step at the learned parameters ``m``, ``kappa``, ``sigma^2`` and ``b``:
+first ``q(f)``, from the weights of the last iteration, then ``q(I)``, from that ``q(f)``. Both are stored,
+with the parameters. Predictions come from the stored ``q(f)`` (eq:predictive_latent_distribution), so the
+weights that are stored and reported are those that it implies, not those that it came from. The two agree
+only at convergence.
 """
 
 from __future__ import annotations
@@ -14,9 +20,11 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.exact import ExactPosterior, condition
 from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel, Pullback
-from sturdygp.linalg import cholesky, diagonal, factorise_sites
+from sturdygp.linalg import cholesky, diagonal
 from sturdygp.methods.alternating import expected_log_sites
 from sturdygp.methods.asor.model import AsorModel, Multipliers, update_multipliers, update_rate
 
@@ -32,6 +40,7 @@ class GemState:
     """Parameters ``Theta``, and the two factors of ``q(Z)`` (eq:latent_and_parameter_sets).
 
     The factors are ``q(f) = N(mu, C)`` and ``multipliers`` (eq:latent_variational_factorization).
+    ``precision`` is the diagonal of the ``Lambda`` that gave ``q(f)``.
     """
 
     model: AsorModel
@@ -43,6 +52,7 @@ class GemState:
     mu: FloatArray
     C: FloatArray
     log_det_C: float
+    precision: FloatArray
     n_factorizations: int = 0
 
     @property
@@ -60,6 +70,17 @@ class GemState:
         """``C + (mu - m)(mu - m)'`` (eq:dj_definition)."""
         centred = self.mu - self.mean
         return self.C + np.outer(centred, centred)
+
+    @property
+    def posterior(self) -> ExactPosterior:
+        """``q(f)`` at any input (eq:predictive_latent_distribution).
+
+        As ``K^-1 (mu - m) = (K + Lambda^-1)^-1 (y - m)`` (eq:qf_parameters), that is a process conditioned on
+        sites; the jitter of ``K`` stands in the variance of the sites, since it is no part of the function.
+        """
+        precision = self.precision / (1.0 + JITTER * self.precision)
+        sites = Sites(self.model.y, precision, np.zeros_like(precision))
+        return condition(self.kernel, self.X, sites, self.mean)
 
     @property
     def bound(self) -> float:
@@ -116,17 +137,29 @@ def initial_state(
     """The start of Algorithm 1: all weights one, the mean at the median target."""
     n, mean = len(X), float(np.median(model.y))
     start = Multipliers.all_nominal(n, rate, model.prior)
-    return GemState(model, X, kernel, noise_variance, mean, start, np.full(n, mean), np.eye(n), 0.0)
+    mu, C, precision = np.full(n, mean), np.eye(n), np.zeros(n)
+    return GemState(model, X, kernel, noise_variance, mean, start, mu, C, 0.0, precision)
 
 
 def update_function(state: GemState) -> GemState:
-    """``q(f)`` (eq:qf_parameters), without an inverse of ``K``."""
+    """``q(f)`` (eq:qf_parameters), without an inverse of ``K``.
+
+    With ``K = L L'`` it is ``C = L (I + L' Lambda L)^-1 L'``. A difference ``K - ...`` would have negative
+    variances where there is hardly any noise.
+    """
+    precision = state.multipliers.weight / state.noise_variance
     K = jittered(state.kernel(state.X))
-    factor = factorise_sites(K, state.multipliers.weight / state.noise_variance)
-    mu = state.mean + K @ factor.apply(state.model.y - state.mean)
-    C = K - factor.quadratic_matrix(K)
-    log_det_C = cholesky(K, overwrite=True).log_det - factor.log_det
-    return replace(state, mu=mu, C=C, log_det_C=log_det_C, n_factorizations=state.n_factorizations + 2)
+    prior = cholesky(K, overwrite=True)
+    L = prior.lower
+    A = L.T @ (precision[:, None] * L)
+    diagonal(A)[:] += 1.0
+    factor = cholesky(A, overwrite=True)
+    H = factor.half_solve(L.T)
+    C = H.T @ H
+    mu = state.mean + C @ (precision * (state.model.y - state.mean))
+    log_det_C = prior.log_det - factor.log_det
+    spent = state.n_factorizations + 2
+    return replace(state, mu=mu, C=C, log_det_C=log_det_C, precision=precision, n_factorizations=spent)
 
 
 def update_factors(state: GemState) -> GemState:

@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.exact import condition
 from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
 from sturdygp.methods.asor.gem import GemState, final_e_step, initial_state, iterate
 from sturdygp.methods.asor.model import (
@@ -94,7 +93,7 @@ class Asor:
             state = current
             trace.append(state.bound)
             residual = state.weighted_residual
-            excess = abs(residual / previous - 1.0) / self.tol
+            excess = relative_change(residual, previous) / self.tol
             if excess < 1.0:
                 status = Status.CONVERGED
                 break
@@ -105,10 +104,9 @@ class Asor:
         return self._gem_fit(final_e_step(state), status, trace)
 
     def _gem_fit(self, state: GemState, status: Status, trace: list[float]) -> Fit:
-        extra, q = np.array([log(state.noise_variance)]), state.multipliers
-        posterior = condition(state.kernel, state.X, state.model.sites(extra, q), state.mean)
+        q = state.multipliers
         return Fit(
-            posterior=posterior.compact(),
+            posterior=state.posterior.compact(),
             noise_variance=state.noise_variance,
             weights=q.weight,
             outlier_proba=1.0 - q.nominal,
@@ -119,3 +117,10 @@ class Asor:
             n_factorizations=state.n_factorizations + 1,
             trace=tuple(trace),
         )
+
+
+def relative_change(value: float, previous: float) -> float:
+    """By what share of itself a number has changed; none if it was and is zero."""
+    if previous == 0.0:
+        return inf if value else 0.0
+    return abs(value / previous - 1.0)

@@ -12,7 +12,7 @@ from math import exp, log, sqrt
 from typing import Literal, Self
 
 import numpy as np
-from scipy.special import logsumexp, ndtr, softmax
+from scipy.special import expit, logsumexp, ndtr, softmax
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
@@ -372,7 +372,8 @@ class FittedContamination:
         delta = (y - cavity.mean)[:, None] - self.shift
         log_joint = np.log(self.share) - 0.5 * (LOG_2PI + np.log(total) + delta**2 / total)
         log_z = np.asarray(logsumexp(log_joint, axis=1))
-        r = np.exp(log_joint - log_z[:, None])
+        # Not above one, not even by rounding, however small all of them are.
+        r = np.asarray(softmax(log_joint, axis=1))
         gain = cavity.variance[:, None] / total
         step = gain * delta
         mean_step = (r * step).sum(axis=1)
@@ -400,5 +401,6 @@ class FittedContamination:
         reach = REACH**2 * float(self.contamination.shift**2 + self.contamination.spread**2) + variance
         unseen = log(UNSEEN) - 0.5 * (LOG_2PI + np.log(reach) + distance**2 / reach)
         log_density = np.logaddexp(log(1.0 - UNSEEN) + tilted.log_z, unseen)
-        inlier = (1.0 - UNSEEN) * tilted.responsibility[:, 0] * np.exp(tilted.log_z - log_density)
-        return Verdict(log_density, np.asarray(1.0 - inlier))
+        inlier, *cells = log(1.0 - UNSEEN) + tilted.log_joint.T
+        outlier = np.logaddexp.reduce([unseen, *cells], axis=0)
+        return Verdict(log_density, np.asarray(expit(outlier - inlier)))

@@ -41,6 +41,8 @@ CONVINCING = 6.0
 LIGHT_TAILED = 2.4
 # Where the bounds may be, in standard deviations of residuals; and the variance of normal noise, in theirs.
 BOUNDS, VARIANCES = (1.0, 3.0), (0.1, 2.0)
+# Standard deviations of the function that are smaller, in those of residuals, are as good as none.
+KNOWN = 1e-6
 # Logarithms of probabilities that differ by less are told apart no more.
 RESOLVED = 1e-12
 
@@ -233,7 +235,9 @@ def bounded_noise_gain(y: FloatArray, others: Marginals, inlier: FloatArray) -> 
     level = float(share @ squared)
     if not TINY < level < np.inf or float(share @ squared**2) > LIGHT_TAILED * level**2:
         return 0.0
-    distance, deviation, widest = np.sqrt(squared), np.sqrt(others.variance), sqrt(level)
+    distance, widest = np.sqrt(squared), sqrt(level)
+    # A kernel may know the function at some inputs.
+    deviation = np.maximum(np.sqrt(others.variance), KNOWN * widest)
 
     def uniform(bound: float) -> float:
         above, below = log_ndtr((bound - distance) / deviation), log_ndtr((-bound - distance) / deviation)

@@ -167,7 +167,13 @@ class FunctionPrior:
 
     def burden(self, kernel: Kernel) -> float:
         """Twice what a unit of noise variance costs."""
-        return self.signal**2 / float(kernel.diag(self.rows).mean())
+        return signal_floor(self.signal, kernel, self.rows)
+
+
+def signal_floor(signal: float, kernel: Kernel, rows: FloatArray) -> float:
+    """``signal^2`` over the variance of the function; none where a kernel has no variance at any row."""
+    variance = float(kernel.diag(rows).mean())
+    return signal**2 / variance if variance > 0.0 else 0.0
 
 
 def length_scale_prior(kernel: Kernel, X: Inputs, fine: int = 0) -> ThetaPrior:

@@ -16,6 +16,7 @@ from sturdygp.gp.rough import RoughPrior
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.alternating import Start
 from sturdygp.methods.robust.contamination import ContaminationModel, MixtureState
+from sturdygp.methods.robust.prior import signal_floor
 
 # Least number of observations near a level, and least variance of scaled targets around it.
 LEAST_NEAR, LEAST_VARIANCE = 3, 1e-4
@@ -133,7 +134,7 @@ class Screening:
     @classmethod
     def of(cls, kernel: Kernel, X: FloatArray, signal: float) -> Self:
         """Choose the features; ``signal`` is that of the prior."""
-        return cls(kernel, RoughPrior.of(kernel, X, RANK), signal**2 / float(kernel.diag(X).mean()))
+        return cls(kernel, RoughPrior.of(kernel, X, RANK), signal_floor(signal, kernel, X))
 
     def improved(self, model: ContaminationModel, now: InitialState, iterations: int) -> list[Screened]:
         """Update function, responsibilities, contamination and amplitude in turn; for several at once."""
