@@ -135,8 +135,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
     def explain(self) -> str:
         """Explain why contamination was found, or not.
 
-        Each line is a hypothesis, the winner first. Its score is a sum of terms, in nats: a difference of 3 is
-        odds of 20 to 1. The others stand as far as they were optimised before the winner was out of their reach.
+        Each line is a hypothesis, the winner first. Its score is a sum of terms, in nats: a difference of 3
+        is odds of 20 to 1. The others stand as far as they were optimised before they were out of reach.
 
         Returns
         -------
