@@ -23,9 +23,11 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from sturdygp.datasets import make_synthetic
+from sturdygp.inference.problem import Problem, default_kernel
 from sturdygp.kernels import SquaredExponential
-from sturdygp.methods.asor import Asor, AsorPrior
-from sturdygp.methods.base import Fit, Problem, default_kernel
+from sturdygp.likelihoods.spike_and_slab import AsorPrior
+from sturdygp.methods.asor import Asor
+from sturdygp.methods.fit import Fit
 from sturdygp.report.table import Table
 
 Row = dict[str, Any]

@@ -17,10 +17,10 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import Sites
+from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
+from sturdygp.inference.laplace import approximate
 from sturdygp.kernels import SquaredExponential
-from sturdygp.methods.propagation import NaturalSites, Propagation
-from sturdygp.methods.student_t.laplace import approximate
-from sturdygp.methods.t_likelihood import TLikelihood
+from sturdygp.likelihoods.student_t import TLikelihood
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = 40_000

@@ -32,7 +32,7 @@ from sturdygp import (
 )
 from sturdygp.datasets import NormalOutliers, make_synthetic
 from sturdygp.estimators.outputs import Scaling
-from sturdygp.methods.base import LENGTH_SCALE_BOX, default_kernel
+from sturdygp.inference.problem import LENGTH_SCALE_BOX, default_kernel
 
 RATE, VARIANCE = 0.4, 10.0
 NOISE_START = 0.5

@@ -23,13 +23,15 @@ from benchmarks import accuracy
 from sturdygp import OracleGPRegressor, RobustGPRegressor, metrics
 from sturdygp.datasets import Outliers, UniformOutliers
 from sturdygp.estimators.outputs import OutputData
-from sturdygp.methods.alternating import Alternation, Start
-from sturdygp.methods.base import LONGER, Fit, Problem, lengthened
-from sturdygp.methods.robust.contamination import Contamination, ContaminationModel, MixtureState, Shape
+from sturdygp.inference.problem import LONGER, Problem, lengthened
+from sturdygp.inference.variational import Alternation, Start
+from sturdygp.likelihoods.contamination import Contamination, ContaminationModel, MixtureState, Shape
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.methods.fit import Fit
 from sturdygp.methods.robust.heteroscedastic import Conclusion
 from sturdygp.methods.robust.hypothesis import Hypothesis
 from sturdygp.methods.robust.method import calibrated_fit
-from sturdygp.methods.robust.prior import ContaminationPrior, FunctionPrior
+from sturdygp.methods.robust.prior import FunctionPrior
 from sturdygp.methods.robust.search import SHAPES, Found
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "limits.json"

@@ -1,4 +1,4 @@
-"""Learned contamination: its bound, gradients and moments against something independent."""
+"""Learned contamination: its ELBO, gradients and moments against something independent."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -22,36 +22,31 @@ from sturdygp.datasets import (
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
+from sturdygp.inference.expectation_propagation import Propagation
+from sturdygp.inference.problem import Problem, default_kernel, with_fine_part
+from sturdygp.inference.variational import Trail, expected_log_sites
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
-from sturdygp.methods.alternating import Trail, expected_log_sites
-from sturdygp.methods.base import Problem, default_kernel, with_fine_part
-from sturdygp.methods.propagation import Propagation
-from sturdygp.methods.robust import search
-from sturdygp.methods.robust.contamination import (
+from sturdygp.likelihoods.contamination import (
     Contamination,
     ContaminationModel,
     FittedContamination,
     MixtureState,
     Shape,
 )
+from sturdygp.likelihoods.contamination_prior import LARGEST_SHIFT, ContaminationPrior
+from sturdygp.methods.robust import search
 from sturdygp.methods.robust.heteroscedastic import parameter_covariance
 from sturdygp.methods.robust.initialisation import second_part_initialisations
 from sturdygp.methods.robust.neighbours import clustering
-from sturdygp.methods.robust.prior import (
-    LARGEST_SHIFT,
-    ContaminationPrior,
-    FunctionPrior,
-    ThetaPrior,
-    length_scale_prior,
-)
-from sturdygp.methods.robust.screening import Screening, distinct
+from sturdygp.methods.robust.prior import FunctionPrior, ThetaPrior, length_scale_prior
+from sturdygp.methods.robust.screening import LEVELS, InitialState, Screening, distinct
 from sturdygp.metrics import rmse
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
 
 SHAPES = [Shape.normal(), Shape.flat(5)]
 IDS = [shape.name for shape in SHAPES]
-N_PARAMETERS = np.array([-1.0, 0.3, 0.6])
+PARAMETERS = np.array([-1.0, 0.3, 0.6])
 
 
 @pytest.fixture(params=SHAPES, ids=IDS)
@@ -59,7 +54,9 @@ def shape(request):
     return request.param
 
 
-@pytest.fixture(params=[np.ones(1), np.exp(np.linspace(-2.0, 2.0, 25))], ids=["even", "uneven"])
+@pytest.fixture(
+    params=[np.ones(1), np.exp(np.linspace(-2.0, 2.0, 25))], ids=["homoscedastic", "heteroscedastic"]
+)
 def model(request, shape):
     y = np.random.default_rng(0).normal(size=25)
     return ContaminationModel(y, shape, ContaminationPrior(noise_scale=0.3), request.param)
@@ -71,63 +68,58 @@ def marginals():
     return Marginals(rng.normal(size=25), rng.uniform(0.1, 0.5, 25))
 
 
-def bound(model, extra, latent, marginals):
+def elbo(model, extra, latent, marginals):
     return expected_log_sites(model.sites(extra, latent), marginals) + model.log_prior(extra, latent)
 
 
-def branches(model, rng):
+def mixture_state(model, rng):
     return MixtureState(rng.dirichlet(np.ones(1 + model.shape.centres.size), model.y.size).T, np.float64(0.6))
 
 
 @pytest.mark.parametrize("cells", [1, 4, 5, 8])
-def test_shapes_are_standardised(cells):
+def test_shape_is_standardised(cells):
     shape = Shape.flat(cells)
     assert shape.centres.mean() == pytest.approx(0.0, abs=1e-15)
     assert np.mean(shape.centres**2) + shape.width**2 == pytest.approx(1.0)
 
 
-def test_gradient_equals_central_differences(model, marginals):
-    latent = branches(model, np.random.default_rng(2))
+def test_extra_gradient_equals_central_differences(model, marginals):
+    latent = mixture_state(model, np.random.default_rng(2))
     step = 1e-5
     numeric = [
-        (
-            bound(model, N_PARAMETERS + h, latent, marginals)
-            - bound(model, N_PARAMETERS - h, latent, marginals)
-        )
+        (elbo(model, PARAMETERS + h, latent, marginals) - elbo(model, PARAMETERS - h, latent, marginals))
         / (2 * step)
         for h in step * np.eye(3)
     ]
-    np.testing.assert_allclose(model.extra_gradient(N_PARAMETERS, latent, marginals), numeric, rtol=1e-6)
+    np.testing.assert_allclose(model.extra_gradient(PARAMETERS, latent, marginals), numeric, rtol=1e-6)
 
 
-def test_sites_are_the_expected_log_joint(model, marginals):
-    latent = branches(model, np.random.default_rng(3))
-    c, r = Contamination.of(N_PARAMETERS, model.shape), latent.responsibility
+def test_sites_equal_expected_log_joint(model, marginals):
+    latent = mixture_state(model, np.random.default_rng(3))
+    c, r = Contamination.of(PARAMETERS, model.shape), latent.responsibility
     share = np.append(0.6, np.full(model.shape.centres.size, 0.4 / model.shape.centres.size))
     shift, cells = np.append(0.0, c.cell_shift), np.full((25, share.size - 1), c.cell_variance)
     sd = np.sqrt(np.column_stack([np.broadcast_to(c.noise * model.relative_noise, 25), cells]))
     f = 0.37
     direct = (r.T * (np.log(share / r.T) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
-    sites = model.sites(N_PARAMETERS, latent)
+    sites = model.sites(PARAMETERS, latent)
     np.testing.assert_allclose(sites.log_scale - 0.5 * sites.precision * (sites.target - f) ** 2, direct)
 
 
-def test_updates_raise_the_bound_to_its_maximum(model, marginals):
-    latent = branches(model, np.random.default_rng(4))
-    values = [bound(model, N_PARAMETERS, latent, marginals)]
+def test_update_raises_elbo_to_its_maximum(model, marginals):
+    latent = mixture_state(model, np.random.default_rng(4))
+    values = [elbo(model, PARAMETERS, latent, marginals)]
     for _ in range(60):
-        latent = model.update(N_PARAMETERS, latent, marginals)
-        values.append(bound(model, N_PARAMETERS, latent, marginals))
+        latent = model.update(PARAMETERS, latent, marginals)
+        values.append(elbo(model, PARAMETERS, latent, marginals))
     assert np.all(np.diff(values) > -1e-10)
-    for nominal in (latent.nominal - 0.01, latent.nominal + 0.01):
-        assert (
-            bound(model, N_PARAMETERS, MixtureState(latent.responsibility, nominal), marginals) < values[-1]
-        )
+    for weight in (latent.inlier_weight - 0.01, latent.inlier_weight + 0.01):
+        assert elbo(model, PARAMETERS, MixtureState(latent.responsibility, weight), marginals) < values[-1]
 
 
 @pytest.mark.parametrize("relative", [1.0, 5.0])
 def test_tilted_moments_equal_quadrature(shape, relative):
-    c = Contamination.of(N_PARAMETERS, shape)
+    c = Contamination.of(PARAMETERS, shape)
     likelihood = FittedContamination(c, 0.7, relative_noise=np.array([relative]))
     variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.cell_variance))
     y, mean, variance = 1.3, 0.2, 0.4
@@ -143,7 +135,7 @@ def test_tilted_moments_equal_quadrature(shape, relative):
     assert tilted.moments.variance[0] == pytest.approx(second / z - (first / z) ** 2, rel=1e-7)
 
 
-def test_contamination_survives_its_coordinates():
+def test_contamination_round_trips_through_its_coordinates():
     c = Contamination(0.04, -1.5, 1.2, Shape.normal())
     again = Contamination.of(c.extra, c.shape)
     assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
@@ -151,24 +143,24 @@ def test_contamination_survives_its_coordinates():
     assert exp(c.extra[1]) == pytest.approx(1.2)
 
 
-def test_closed_forms_are_where_the_gradient_vanishes(model, marginals):
-    latent, extra = branches(model, np.random.default_rng(5)), N_PARAMETERS
+def test_best_extra_is_where_the_gradient_vanishes(model, marginals):
+    latent, extra = mixture_state(model, np.random.default_rng(5)), PARAMETERS
     values = []
     burden = 3.0
     for _ in range(30):
-        values.append(bound(model, extra, latent, marginals) - 0.5 * burden * exp(extra[0]))
+        values.append(elbo(model, extra, latent, marginals) - 0.5 * burden * exp(extra[0]))
         extra = model.best_extra(extra, latent, marginals, burden)
     assert np.all(np.diff(values) > -1e-10)
     by_burden = np.array([0.5 * burden * exp(extra[0]), 0.0, 0.0])
     np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), by_burden, atol=1e-6)
 
 
-def test_a_closed_form_that_a_bound_holds_is_the_best_within_it(model, marginals):
-    """Far faults that are nearly alike: their shift is more spreads than it may be."""
-    faulty, cells = np.arange(25) < 15, model.shape.centres.size
-    moved = replace(model, y=model.y + 400.0 * faulty)
-    latent = MixtureState(np.vstack([~faulty, np.tile(faulty / cells, (cells, 1))]), np.float64(0.4))
-    extra = N_PARAMETERS
+def test_best_extra_at_a_bound_is_the_best_within_it(model, marginals):
+    """Far outliers that are nearly equal: their shift is larger, in units of their spread, than its bound."""
+    outlier, cells = np.arange(25) < 15, model.shape.centres.size
+    moved = replace(model, y=model.y + 400.0 * outlier)
+    latent = MixtureState(np.vstack([~outlier, np.tile(outlier / cells, (cells, 1))]), np.float64(0.4))
+    extra = PARAMETERS
     for _ in range(50):
         extra = moved.best_extra(extra, latent, marginals, np.array(0.0))
     assert extra[2] == moved.prior.box[2, 1]
@@ -177,7 +169,7 @@ def test_a_closed_form_that_a_bound_holds_is_the_best_within_it(model, marginals
     assert by_offset > 0.0
 
 
-def test_rough_process_with_all_features_is_the_process():
+def test_rough_prior_with_all_features_equals_the_process():
     rng, amplitude = np.random.default_rng(6), 1.7
     X, kernel = rng.uniform(size=(12, 2)), SquaredExponential((0.3, 0.4))
     sites = Sites(rng.normal(size=12), rng.uniform(0.5, 4.0, 12), rng.normal(size=12))
@@ -197,43 +189,44 @@ def test_rough_process_with_all_features_is_the_process():
     assert posterior.log_evidence == pytest.approx(evidence, abs=1e-6)
 
 
-def test_screening_raises_the_bound(shape):
+def test_screening_raises_elbo(shape):
     data = make_synthetic(60, rate=0.5, seed=4)
     y = (data.y[:, 0] - np.median(data.y[:, 0])) / 2.0
     model = ContaminationModel(y, shape, ContaminationPrior())
     screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
     start = InitialState.stacked([level.initial_state(model, 0.5) for level in LEVELS])
     values = [
-        [guess.value for guess in screening.improved(model, start, iterations)] for iterations in range(12)
+        [screened.value for screened in screening.improved(model, start, iterations)]
+        for iterations in range(12)
     ]
     assert np.all(np.diff(values, axis=0) > -1e-8)
 
 
-def test_levels_are_screened_together_as_alone(shape):
+def test_screening_of_stacked_states_equals_each_alone(shape):
     data = make_synthetic(30, rate=0.5, seed=4)
     model = ContaminationModel(data.y[:, 0], shape, ContaminationPrior())
     screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
     starts = [level.initial_state(model, 0.5) for level in LEVELS[:4]]
     together = screening.improved(model, InitialState.stacked(starts), 4)
-    for start, guess in zip(starts, together, strict=True):
+    for start, screened in zip(starts, together, strict=True):
         (alone,) = screening.improved(model, InitialState.stacked([start]), 4)
-        np.testing.assert_allclose(guess.nominal, alone.nominal, rtol=1e-9)
-        assert guess.value == pytest.approx(alone.value, rel=1e-9)
+        np.testing.assert_allclose(screened.inlier, alone.inlier, rtol=1e-9)
+        assert screened.value == pytest.approx(alone.value, rel=1e-9)
 
 
-def test_guesses_that_judge_alike_are_one():
+def test_distinct_keeps_one_of_equal_judgements():
     data = make_synthetic(60, rate=0.3, seed=4)
     model = ContaminationModel(data.y[:, 0], SHAPES[0], ContaminationPrior())
     screening = Screening.of(SquaredExponential((2.0, 2.0)), data.X, 1.5)
-    (guess,) = screening.improved(model, InitialState.stacked([LEVELS[0].initial_state(model, 0.5)]), 3)
+    (screened,) = screening.improved(model, InitialState.stacked([LEVELS[0].initial_state(model, 0.5)]), 3)
     (other,) = screening.improved(model, InitialState.stacked([LEVELS[3].initial_state(model, 0.5)]), 0)
-    kept = distinct([other, guess, guess])
-    assert kept == sorted([guess, other], key=lambda g: -g.value)
-    assert distinct([other, guess], margin=0.0) == kept[:1]
+    kept = distinct([other, screened, screened])
+    assert kept == sorted([screened, other], key=lambda each: -each.value)
+    assert distinct([other, screened], margin=0.0) == kept[:1]
 
 
-def test_faults_in_one_place_do_not_bend_the_function():
-    """Where faults crowd they outnumber the nominal readings, so that locally they look right."""
+def test_robust_fit_resists_focused_outliers():
+    """Where outliers crowd they outnumber the inliers, so that locally they look right."""
     sample = make_gp_sample(seed=3)
     X, y, mask = FocusedOutliers().contaminate(sample.X, sample.y, np.random.default_rng(0))
     model = RobustGPRegressor().fit(X, y)
@@ -245,7 +238,7 @@ def test_faults_in_one_place_do_not_bend_the_function():
     ("rate", "outliers"),
     [(0.3, UniformOutliers(0.0, 10.0)), (0.4, NormalOutliers(0.0, 25.0)), (0.6, UniformOutliers(0.0, 10.0))],
 )
-def test_contamination_is_learned(rate, outliers):
+def test_robust_fit_learns_contamination(rate, outliers):
     data = make_synthetic(rate=rate, outliers=outliers, seed=3)
     model = RobustGPRegressor().fit(data.X, data.y)
     np.testing.assert_allclose(model.contamination_rate_, data.outlier_mask.mean(axis=0), atol=0.15)
@@ -259,7 +252,7 @@ def test_contamination_is_learned(rate, outliers):
     assert model.summary().count("That is most of them") == (model.contamination_rate_ > 0.5).sum()
 
 
-def test_summary_names_the_other_regime_where_it_is_worth_a_look():
+def test_summary_suggests_the_other_regime_where_it_may_matter():
     data = make_synthetic(100, 1, rate=0.4, seed=3)
     assert 'compare with faults="many"' in RobustGPRegressor().fit(data.X, data.y[:, 0]).summary()
     many = RobustGPRegressor(faults="many").fit(data.X, data.y[:, 0]).summary()
@@ -271,8 +264,8 @@ def test_summary_names_the_other_regime_where_it_is_worth_a_look():
     assert "compare with" not in clean
 
 
-def test_most_observations_are_good_unless_said_otherwise():
-    """Pure noise: the majority is called faulty in a third of such data under the other assumption."""
+def test_faults_few_finds_no_outliers_in_noise():
+    """Pure noise: the majority are called outliers in a third of such data under the other assumption."""
     rates = {"few": [], "many": []}
     for seed in range(5000, 5003):
         rng = np.random.default_rng(seed)
@@ -283,7 +276,7 @@ def test_most_observations_are_good_unless_said_otherwise():
     assert max(rates["many"]) > 0.5
 
 
-def test_a_prior_overrides_how_common_faults_are_taken_to_be():
+def test_prior_overrides_faults():
     data = make_synthetic(60, 1, rate=0.3, seed=4)
     prior = ContaminationPrior(caution=0.5)
     fits = [RobustGPRegressor(faults=faults, prior=prior).fit(data.X, data.y) for faults in ("few", "many")]
@@ -293,21 +286,21 @@ def test_a_prior_overrides_how_common_faults_are_taken_to_be():
 
 
 @pytest.mark.parametrize("periods", [2.0, 7.5, 12.0])
-def test_fine_structure_is_neither_noise_nor_faults(periods):
-    """Length scales that are much shorter than the start are found, although faults hide them."""
+def test_robust_fit_keeps_fine_structure(periods):
+    """Length scales much shorter than the initial ones are found, although outliers hide them."""
     rng = np.random.default_rng(3)
     x = np.linspace(0.0, 1.0, 90)
     f = np.sin(2.0 * np.pi * periods * x)
-    faulty = np.arange(90) % 15 == 5
-    y = f + 0.08 * rng.normal(size=90) + faulty * rng.choice([-1.0, 1.0], 90) * rng.uniform(1.2, 5.0, 90)
+    outlier = np.arange(90) % 15 == 5
+    y = f + 0.08 * rng.normal(size=90) + outlier * rng.choice([-1.0, 1.0], 90) * rng.uniform(1.2, 5.0, 90)
     model = RobustGPRegressor().fit(x[:, None], y)
-    assert np.count_nonzero((model.outlier_proba_ > 0.5) != faulty) <= 1
+    assert np.count_nonzero((model.outlier_proba_ > 0.5) != outlier) <= 1
     assert np.sqrt(np.mean((model.predict(x[:, None]) - f) ** 2)) < 0.1
 
 
 @pytest.fixture(scope="module")
 def coarse_and_fine():
-    """A smooth surface with a ripple in one input, and a tenth of the readings too high."""
+    """A smooth surface with a ripple in one input, and a tenth of the observations too high."""
     rng = np.random.default_rng(1)
 
     def truth(X):
@@ -325,7 +318,7 @@ def in_two_parts(coarse_and_fine):
     return RobustGPRegressor().fit(X, y)
 
 
-def test_a_second_part_of_the_kernel_follows_fine_structure(coarse_and_fine, in_two_parts):
+def test_second_kernel_part_follows_fine_structure(coarse_and_fine, in_two_parts):
     X, y, Z, f = coarse_and_fine
     one = RobustGPRegressor(kernel=default_kernel(X)).fit(X, y)
     assert isinstance(one.kernel_, SquaredExponential)
@@ -342,7 +335,7 @@ def test_a_second_part_of_the_kernel_follows_fine_structure(coarse_and_fine, in_
 
 
 @pytest.mark.parametrize(("doubt", "parts"), [(None, 2), (0.0, 1)])
-def test_a_ripple_is_found_although_it_lowers_the_bound_at_first(doubt, parts, monkeypatch):
+def test_second_kernel_part_is_found_although_it_lowers_elbo_at_first(doubt, parts, monkeypatch):
     if doubt is not None:
         monkeypatch.setattr(search, "DOUBT", (doubt, doubt))
     rng = np.random.default_rng(1)
@@ -353,7 +346,7 @@ def test_a_ripple_is_found_although_it_lowers_the_bound_at_first(doubt, parts, m
     assert (model.noise_variance_ < 2.0 * 0.05**2) == (parts == 2)
 
 
-def test_a_fit_in_two_parts_goes_on_and_survives_a_file(coarse_and_fine, in_two_parts, tmp_path):
+def test_second_kernel_part_survives_warm_start_and_file(coarse_and_fine, in_two_parts, tmp_path):
     X, y, Z, _ = coarse_and_fine
     mean, std = in_two_parts.predict(Z, return_std=True)
     in_two_parts.save(tmp_path / "two.sturdygp")
@@ -364,14 +357,14 @@ def test_a_fit_in_two_parts_goes_on_and_survives_a_file(coarse_and_fine, in_two_
     np.testing.assert_allclose(warm.predict(Z), mean, atol=1e-2 * std.max())
 
 
-def test_smooth_data_and_kernels_that_were_asked_for_keep_one_part(coarse_and_fine):
+def test_second_kernel_part_is_not_added_to_smooth_data_or_inducing_inputs(coarse_and_fine):
     X, y, _, _ = coarse_and_fine
     smooth = make_synthetic(80, rate=0.2, seed=1)
     assert isinstance(RobustGPRegressor().fit(smooth.X, smooth.y[:, 0]).kernel_, SquaredExponential)
     assert isinstance(RobustGPRegressor(inducing=40).fit(X, y).kernel_, SquaredExponential)
 
 
-def test_the_fine_part_starts_short_within_the_box_of_the_other():
+def test_with_fine_part_begins_short_within_bounds():
     X = np.column_stack([np.linspace(0.0, 10.0, 30), np.full(30, 2.0)])
     kernel = default_kernel(X)
     both = with_fine_part(kernel, X)
@@ -383,7 +376,7 @@ def test_the_fine_part_starts_short_within_the_box_of_the_other():
 
 
 @pytest.mark.parametrize("inputs", [1, 4])
-def test_the_fine_part_takes_half_of_the_noise_and_is_longer_the_second_time(inputs):
+def test_second_part_initialisations_take_half_of_the_noise(inputs):
     X = np.random.default_rng(0).normal(size=(30, inputs))
     kernel = default_kernel(X)
     both = with_fine_part(kernel, X)
@@ -399,7 +392,7 @@ def test_the_fine_part_takes_half_of_the_noise_and_is_longer_the_second_time(inp
     assert len(starts) == min(inputs, 2)
 
 
-def test_the_prior_of_parameters_is_a_cauchy_density_with_its_derivative():
+def test_theta_prior_is_cauchy_with_its_gradient():
     prior = ThetaPrior(np.array([0.3, 0.0, -1.0]), np.array([0.5, np.inf, 2.0]))
     theta = np.array([1.1, 7.0, -3.0])
     mode = np.array([0.3, 7.0, -1.0])
@@ -424,7 +417,7 @@ def test_the_prior_of_parameters_is_a_cauchy_density_with_its_derivative():
     ],
     ids=repr,
 )
-def test_the_prior_of_the_function_has_a_floor_under_signal_to_noise_with_its_derivatives(kernel):
+def test_function_prior_has_a_signal_to_noise_floor_with_its_gradient(kernel):
     X = np.random.default_rng(0).normal(size=(40, 2))
     prior = FunctionPrior.of(Problem(X, X[:, 0], kernel, np.random.default_rng(0)), 1.5)
     extra = np.array([-0.4, 0.3, 0.8])
@@ -441,8 +434,8 @@ def test_the_prior_of_the_function_has_a_floor_under_signal_to_noise_with_its_de
     np.testing.assert_allclose(np.concatenate([found.by_theta, found.by_extra]), differences, atol=1e-8)
 
 
-def test_the_screening_lifts_the_factor_of_the_kernel_to_where_its_bound_is_highest():
-    """The bound is that of the features plus the floor; nothing but the factor moves in it."""
+def test_screening_maximises_elbo_in_the_amplitude():
+    """The ELBO is that of the features plus the floor; nothing but the factor moves in it."""
     data = make_synthetic(60, rate=0.3, seed=4)
     X, y = data.X, data.y[:, 0] / 4.0
     kernel = SquaredExponential((2.0, 2.0), 0.8)
@@ -450,7 +443,7 @@ def test_the_screening_lifts_the_factor_of_the_kernel_to_where_its_bound_is_high
     sites = Sites.gaussian(y, 0.1)
     floor = 1.5**2 / 0.8
 
-    def bound(factor: float) -> float:
+    def elbo_at(factor: float) -> float:
         posterior = screening.prior.condition(sites, np.array(factor))
         return float(posterior.log_evidence) - 0.5 * floor * 0.1 / factor
 
@@ -458,21 +451,21 @@ def test_the_screening_lifts_the_factor_of_the_kernel_to_where_its_bound_is_high
     for _ in range(500):
         posterior = screening.prior.condition(sites, np.array(factor))
         factor = float(posterior.amplitude) + screening.floor * 0.1 / screening.prior.rank
-    assert bound(factor) > max(bound(0.98 * factor), bound(1.02 * factor))
+    assert elbo_at(factor) > max(elbo_at(0.98 * factor), elbo_at(1.02 * factor))
 
 
-def test_a_few_readings_that_agree_on_a_level_by_chance_do_not_pass_for_the_function():
+def test_function_prior_rejects_chance_agreement():
     data = make_synthetic(100, rate=0.8, outliers=UniformOutliers(-5.0, 15.0), seed=3011)
     model = RobustGPRegressor(faults="many").fit(data.X, data.y)
     prior = ContaminationPrior(caution=0.1, signal=1e-3)
-    trusting = RobustGPRegressor(prior=prior).fit(data.X, data.y)
-    error, without = (rmse(data.f_test, each.predict(data.X_test)) for each in (model, trusting))
+    without_floor = RobustGPRegressor(prior=prior).fit(data.X, data.y)
+    error, without = (rmse(data.f_test, each.predict(data.X_test)) for each in (model, without_floor))
     assert error < 0.5 < 2.0 * error < without
 
 
 @pytest.mark.parametrize(("caution", "rate"), [(1.0, 0.0), (0.1, 0.0), (1e-9, 0.9)])
-def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(caution, rate):
-    """They always do: without what is asked of so few, nine tenths of most mere noise would be faulty."""
+def test_caution_keeps_noise_from_passing_for_outliers(caution, rate):
+    """A few always agree: without caution, nine tenths of mere noise would be outliers."""
     prior, found = ContaminationPrior(caution=caution), []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -491,7 +484,7 @@ def test_noise_is_not_taken_for_faults_because_a_few_readings_agree(caution, rat
         (as_kernel(sk.ConstantKernel() * sk.RBF((1.0, 1.0))), 2),
     ],
 )
-def test_length_scales_of_single_inputs_have_a_prior_in_every_kernel(kernel, with_prior):
+def test_length_scale_prior_covers_single_inputs_in_every_kernel(kernel, with_prior):
     X = np.random.default_rng(0).normal(size=(20, 2))
     assert np.isfinite(length_scale_prior(kernel, X).width).sum() == with_prior
     # A further part of the kernel has none.
@@ -501,12 +494,12 @@ def test_length_scales_of_single_inputs_have_a_prior_in_every_kernel(kernel, wit
     assert np.isinf(prior.width[-3:]).all()
 
 
-def test_branches_are_judged_by_the_other_readings_where_propagation_finds_no_fixed_point(monkeypatch):
+def test_settled_agrees_with_propagation_and_with_its_own_cavities(monkeypatch):
     """The fallback agrees with propagation where both work; its verdicts are those of its own cavities."""
     rng = np.random.default_rng(0)
     x = np.linspace(0.0, 10.0, 60)[:, None]
-    faulty = np.arange(60) % 7 == 3
-    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=60) + faulty * rng.normal(0.0, 3.0, 60)
+    outlier = np.arange(60) % 7 == 3
+    y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=60) + outlier * rng.normal(0.0, 3.0, 60)
     propagated = RobustGPRegressor().fit(x, y)
     monkeypatch.setattr(Propagation, "run", improper)
     fallback = RobustGPRegressor().fit(x, y)
@@ -526,7 +519,7 @@ def improper(*_arguments, **_options):
     raise NotPositiveDefiniteError("no fixed point")
 
 
-def test_clean_data_are_fitted_like_an_ordinary_process():
+def test_robust_fit_of_clean_data_matches_standard_gp():
     data = make_synthetic(seed=2)
     robust, ordinary = (
         np.sqrt(np.mean((m.fit(data.X, data.y).predict(data.X_test) - data.f_test) ** 2))
@@ -538,7 +531,7 @@ def test_clean_data_are_fitted_like_an_ordinary_process():
     assert "None of 100 readings" in model.summary()
 
 
-def test_clustering_is_a_standard_score_for_independent_values():
+def test_clustering_is_a_standard_score_under_independence():
     """Mean 0 and variance 1 over all draws, whatever the nearness."""
     rng = np.random.default_rng(5)
     x = rng.uniform(size=(30, 2))
@@ -548,7 +541,7 @@ def test_clustering_is_a_standard_score_for_independent_values():
     assert abs(np.std(scores) - 1.0) < 0.06
 
 
-def test_clustering_has_no_score_where_all_are_alike_or_equally_near():
+def test_clustering_is_zero_for_equal_values_or_distances():
     values = np.arange(5.0)
     assert clustering(np.eye(5), np.ones(5)) == 0.0
     assert clustering(np.ones((5, 5)), values) == 0.0
@@ -556,22 +549,22 @@ def test_clustering_has_no_score_where_all_are_alike_or_equally_near():
 
 
 @pytest.mark.parametrize("seed", [3, 5, 6])
-def test_noise_that_is_not_the_same_everywhere_is_not_contamination(seed):
-    """Taken for independent faults, readings that scatter four times as much on the right are half of all."""
+def test_robust_fit_takes_no_heteroscedastic_noise_for_contamination(seed):
+    """Observations on the right scatter four times as much: as independent outliers they are half of all."""
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 10.0, 120)[:, None]
     y = np.sin(x[:, 0]) + np.where(x[:, 0] < 5.0, 0.15, 0.6) * rng.standard_normal(120)
     assert RobustGPRegressor().fit(x, y).contamination_rate_ < 0.03
 
 
-def test_most_readings_may_be_faulty_even_where_these_happen_to_lie_together():
+def test_robust_fit_finds_a_clustered_majority_of_outliers():
     data = make_synthetic(100, rate=0.6, outliers=UniformOutliers(-5.0, 15.0), seed=1001)
     model = RobustGPRegressor().fit(data.X, data.y[:, 1])
     assert clustering(model.kernel_(data.X), model.outlier_proba_) > 4.0
     assert rmse(data.f_test[:, 1], model.predict(data.X_test)) < 0.5
 
 
-def test_many_readings_are_screened_by_a_sample_in_any_order():
+def test_search_by_a_sample_does_not_depend_on_row_order():
     data = make_synthetic(450, rate=0.3, seed=1)
     order = np.random.default_rng(0).permutation(450)
     first = RobustGPRegressor().fit(data.X, data.y[:, 0])
@@ -580,18 +573,18 @@ def test_many_readings_are_screened_by_a_sample_in_any_order():
     assert np.sqrt(np.mean((first.predict(data.X_test) - data.f_test[:, 0]) ** 2)) < 0.2
 
 
-def test_equal_faults_are_not_taken_for_the_function():
-    """A fifth of all readings too high by the same: a function of its own, which four fifths contradict."""
+def test_robust_fit_takes_no_equal_outliers_for_the_function():
+    """A fifth too high by the same: a function of its own, which four fifths contradict."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0.0, 10.0, (3000, 1))
-    faulty = rng.random(3000) < 0.2
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=3000) + 5.0 * faulty
+    outlier = rng.random(3000) < 0.2
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=3000) + 5.0 * outlier
     model = RobustGPRegressor(inducing=30).fit(X, y)
-    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, faulty)
+    np.testing.assert_array_equal(model.outlier_proba_ > 0.5, outlier)
 
 
-def test_noise_that_is_not_quite_normal_is_not_contamination():
-    """Many readings show it beyond doubt: two branches describe it better, but one is hardly wider."""
+def test_robust_fit_takes_no_logistic_noise_for_contamination():
+    """Many observations show it beyond doubt: two components describe it better, but one is hardly wider."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0.0, 10.0, (3000, 1))
     y = np.sin(X[:, 0]) + 0.17 * rng.logistic(size=3000)
@@ -599,7 +592,7 @@ def test_noise_that_is_not_quite_normal_is_not_contamination():
     assert model.contamination_rate_ < 0.03
 
 
-def test_faults_are_described_as_they_are():
+def test_contamination_attributes_describe_narrow_outliers():
     """All at one value: narrower than the prior lets the contamination be, and further off."""
     rng = np.random.default_rng(0)
     x = np.linspace(0.0, 10.0, 100)[:, None]
@@ -611,14 +604,14 @@ def test_faults_are_described_as_they_are():
     assert "off by 49.9 on average" in model.summary()
 
 
-def test_a_bad_prior_is_refused():
+def test_contamination_prior_refuses_bad_values():
     with pytest.raises(ValueError, match="ratio must be positive"):
         ContaminationPrior(ratio=-1.0)
     with pytest.raises(ValueError, match="ContaminationPrior or None"):
         RobustGPRegressor(prior=3).fit(np.zeros((4, 1)), np.zeros(4))
 
 
-def test_parameters_that_a_bound_holds_are_known():
+def test_parameter_covariance_is_zero_at_a_bound():
     kernel = SquaredExponential((1.0, 2.0), 1.0)
     x = np.append(kernel.theta, [0.0, 1.0, LARGEST_SHIFT])
     root = np.random.default_rng(0).normal(size=(6, 6))
@@ -633,7 +626,7 @@ def test_parameters_that_a_bound_holds_are_known():
     assert not found[:, index].any()
 
 
-def test_faults_beyond_all_measure_are_reported_as_they_are():
+def test_contamination_attributes_describe_a_huge_fill_value():
     x = np.linspace(0, 10, 60)[:, None]
     y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60)
     y[7] = 9.96921e36
@@ -644,7 +637,7 @@ def test_faults_beyond_all_measure_are_reported_as_they_are():
 
 @pytest.fixture
 def hidden():
-    """Sixty faults of 200, all on one side."""
+    """Sixty outliers among 200 observations, all on one side."""
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0, 10, 200))[:, None]
     y, bad = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(200), rng.choice(200, 60, replace=False)
@@ -654,7 +647,7 @@ def hidden():
 
 @pytest.mark.parametrize("far", [(-999.0,) * 4, (1e6, 1e3, -200.0)])
 @pytest.mark.parametrize("inducing", [None, 40])
-def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
+def test_masking_of_far_outliers_uncovers_others(hidden, far, inducing, tmp_path):
     x, y, bad = hidden
     y[bad[: len(far)]] = far
     model = RobustGPRegressor(inducing=inducing).fit(x, y)
@@ -669,7 +662,7 @@ def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
     alone = RobustGPRegressor(inducing=inducing).fit(x, without)
     np.testing.assert_allclose(model.predict(x), alone.predict(x), atol=2e-3)
     assert np.all(np.isfinite(model.leave_one_out()))
-    # But for the densities of the far ones: a bound is one of all readings.
+    # But for the densities of the far ones: the ELBO is that of all observations.
     distance = y[bad[: len(far)]] - model.predict(x[bad[: len(far)]])
     theirs = norm.logpdf(distance, scale=np.sqrt(np.mean(distance**2))).sum()
     share = len(far) / 200
@@ -685,15 +678,15 @@ def test_far_faults_do_not_hide_others(hidden, far, inducing, tmp_path):
 @pytest.mark.parametrize(
     ("sign", "words"), [((1, 1), "mostly too high"), ((-1, -1), "mostly too low"), ((1, -1), "on both sides")]
 )
-def test_the_side_of_faults_is_that_of_most_of_them(sign, words):
-    """However uneven their sizes are."""
+def test_summary_names_the_side_of_most_outliers(sign, words):
+    """However much their sizes differ."""
     x = np.linspace(0, 10, 90)[:, None]
     y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(90)
     y[10:60:10] += np.resize(sign, 5) * np.array([3.0, 5.0, 60.0, 4.0, 12.0])
     assert words in RobustGPRegressor().fit(x, y).summary()
 
 
-def test_a_fault_that_is_not_so_far_is_found_with_the_others(hidden):
+def test_robust_fit_finds_a_moderately_far_outlier(hidden):
     x, y, bad = hidden
     y[bad[0]] = 50.0
     model = RobustGPRegressor().fit(x, y)
@@ -703,7 +696,7 @@ def test_a_fault_that_is_not_so_far_is_found_with_the_others(hidden):
 
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("slope", [0.0, 0.5, -3.0])
-def test_faults_are_found_however_much_the_function_varies(seed, slope):
+def test_robust_fit_finds_outliers_smaller_than_the_signal(seed, slope):
     """Ten standard deviations of the noise, a fraction of the function."""
     rng, t = np.random.default_rng(seed), np.arange(200.0)
     y = 5.0 * np.sin(2.0 * np.pi * t / 50.0) + slope * t + 0.2 * rng.standard_normal(200)
@@ -717,7 +710,7 @@ def test_faults_are_found_however_much_the_function_varies(seed, slope):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_ten_days_of_hourly_readings_are_followed_beside_an_input_that_does_not_matter(seed):
+def test_robust_fit_follows_days_beside_an_irrelevant_input(seed):
     rng, hours = np.random.default_rng(seed), np.arange(240.0)
     y = 12.0 + 6.0 * np.sin(2.0 * np.pi * hours / 24.0) + 0.3 * rng.standard_normal(240)
     bad = rng.random(240) < 0.08
@@ -730,8 +723,8 @@ def test_ten_days_of_hourly_readings_are_followed_beside_an_input_that_does_not_
 
 @pytest.mark.parametrize("estimator", [RobustGPRegressor(), MixtureGPRegressor()], ids=["robust", "mixture"])
 @pytest.mark.parametrize("noise", [0.2, 0.5, 1.0])
-def test_rounding_is_not_contamination(estimator, noise):
-    """Equal readings have no density to speak of: without a floor, one level is taken for the function."""
+def test_robust_fit_takes_no_rounding_for_contamination(estimator, noise):
+    """Equal observations have an unbounded density: without a floor, one value is taken for the function."""
     rng, t = np.random.default_rng(1), np.arange(200.0)
     f = 20.5 + np.sin(2.0 * np.pi * t / 100.0)
     model = clone(estimator).fit(t[:, None], np.round(f + noise * rng.standard_normal(200)))
@@ -740,7 +733,7 @@ def test_rounding_is_not_contamination(estimator, noise):
     assert np.sqrt(model.noise_variance_) > 0.39
 
 
-def test_a_constant_is_not_rounded_and_its_faults_are_found():
+def test_robust_fit_finds_outliers_beside_a_constant():
     y = np.full(80, 37.0)
     y[[20, 21, 22, 50]] = -999.0, -999.0, -999.0, 41.0
     model = RobustGPRegressor().fit(np.arange(80.0)[:, None], y)
@@ -748,7 +741,7 @@ def test_a_constant_is_not_rounded_and_its_faults_are_found():
     assert np.sqrt(model.noise_variance_) < 0.5
 
 
-def test_far_faults_that_hide_nothing_stay_in_the_fit(hidden):
+def test_masking_keeps_far_outliers_that_hide_nothing(hidden):
     x, _, _ = hidden
     y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(1).standard_normal(200)
     y[[20, 90, 150]] = -999.0
@@ -758,22 +751,22 @@ def test_far_faults_that_hide_nothing_stay_in_the_fit(hidden):
     assert 0.0 < model.weights_[20] < 1e-3
 
 
-@pytest.mark.parametrize("reading", [60.0, -60.0, 1e4])
-def test_a_new_reading_may_be_faulty_in_a_way_that_none_was(reading):
+@pytest.mark.parametrize("y_new", [60.0, -60.0, 1e4])
+def test_outlier_proba_of_a_new_observation_allows_for_unseen_outliers(y_new):
     """On the other side, or much further off: that is no miracle."""
     x = np.linspace(0.0, 10.0, 80)[:, None]
     y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(80)
     y[::8] += 3.0
     model = RobustGPRegressor().fit(x, y)
-    assert model.outlier_proba(x[:1], [reading])[0] > 0.999
-    of_a_thousand = norm.logpdf(reading, model.predict(x[:1])[0], 10.0 * np.hypot(3.0, 2.0)) + log(1e-3)
-    density = model.log_predictive_density(x[:1], [reading], allow_outliers=True)[0]
-    if abs(reading) < 100.0:
+    assert model.outlier_proba(x[:1], [y_new])[0] > 0.999
+    of_a_thousand = norm.logpdf(y_new, model.predict(x[:1])[0], 10.0 * np.hypot(3.0, 2.0)) + log(1e-3)
+    density = model.log_predictive_density(x[:1], [y_new], allow_outliers=True)[0]
+    if abs(y_new) < 100.0:
         assert density == pytest.approx(of_a_thousand, abs=1.0)
     assert np.isfinite(density)
 
 
-def test_weights_are_the_precision_that_the_branches_ask_for():
+def test_weights_are_the_expected_precision_of_components():
     data = make_synthetic(60, 10, rate=0.3, seed=1)
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
     narrow = model.noise_variance_ / model._outputs[0].scaling.scale ** 2
@@ -783,7 +776,7 @@ def test_weights_are_the_precision_that_the_branches_ask_for():
     np.testing.assert_allclose(model.weights_, np.minimum(expected, 1.0), rtol=1e-6)
 
 
-def test_the_only_length_scale_of_the_only_input_is_assumed_alike_however_it_is_written():
+def test_length_scale_prior_does_not_depend_on_notation():
     x = np.linspace(0.0, 6.0, 60)[:, None]
     y = np.sin(2.0 * x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60)
     one, other = (RobustGPRegressor(kernel=SquaredExponential(length)).fit(x, y) for length in (1.0, (1.0,)))

@@ -14,12 +14,18 @@ from references.posteriors import variational_and_exact
 
 from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Sites, condition
+from sturdygp.inference.problem import Problem, default_kernel
+from sturdygp.inference.variational import Alternation, Trail
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
-from sturdygp.methods.alternating import Alternation, Trail
-from sturdygp.methods.asor import Asor, AsorPrior, gem
-from sturdygp.methods.asor.method import INITIAL_RATE, relative_change
-from sturdygp.methods.asor.model import AsorModel, AsorOutliers, Multipliers, update_multipliers, update_rate
-from sturdygp.methods.base import LEAST_NOISE, Problem, default_kernel, log_noise_box
+from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
+from sturdygp.likelihoods.spike_and_slab import (
+    AsorModel,
+    AsorOutliers,
+    Multipliers,
+    update_multipliers,
+    update_rate,
+)
+from sturdygp.methods.asor import INITIAL_RATE, Asor, AsorPrior, gem, relative_change
 from sturdygp.status import Status
 
 PRIORS = st.builds(

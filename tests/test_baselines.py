@@ -26,18 +26,20 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Marginals, Sites, condition
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.sparse import SparsePrior
+from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
+from sturdygp.inference.laplace import approximate
+from sturdygp.inference.problem import Problem, default_kernel
+from sturdygp.inference.variational import Alternation, Trail
 from sturdygp.kernels import Linear, SquaredExponential
-from sturdygp.methods.alternating import Alternation, Trail
-from sturdygp.methods.base import LEAST_NOISE, Problem, default_kernel, log_noise_box
-from sturdygp.methods.mixture import Components, Mixture, MixtureModel
-from sturdygp.methods.propagation import NaturalSites, Propagation
-from sturdygp.methods.rcgp import Rcgp, Weighting
-from sturdygp.methods.standard import Standard
+from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
+from sturdygp.likelihoods.mixture import Components, MixtureModel
+from sturdygp.likelihoods.pseudo import Weighting
+from sturdygp.likelihoods.student_t import TLikelihood, VbModel, best_dof, update_weights
+from sturdygp.methods import student_t as student_t_method
+from sturdygp.methods.gaussian import Standard
+from sturdygp.methods.mixture import Mixture
+from sturdygp.methods.rcgp import Rcgp
 from sturdygp.methods.student_t import StudentT
-from sturdygp.methods.student_t import method as student_t_method
-from sturdygp.methods.student_t.laplace import approximate
-from sturdygp.methods.student_t.vb import VbModel, best_dof, update_weights
-from sturdygp.methods.t_likelihood import TLikelihood
 from sturdygp.status import Status
 
 

@@ -34,7 +34,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.estimators.outputs import Scaling
 from sturdygp.gp.posterior import Marginals
 from sturdygp.kernels import Linear, Matern52, SquaredExponential
-from sturdygp.methods.mixture import MixtureOutliers
+from sturdygp.likelihoods.mixture import MixtureOutliers
 from sturdygp.status import Status
 
 ESTIMATORS = [

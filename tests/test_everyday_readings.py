@@ -1,4 +1,4 @@
-"""What everyday data have in them: fill values, few readings, bounds, grids, columns that say nothing."""
+"""What everyday data have in them: fill values, few observations, bounds, grids, constant columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from sturdygp import RobustGPRegressor
 from sturdygp.gp.posterior import Marginals
-from sturdygp.methods.base import Problem, default_kernel
+from sturdygp.inference.problem import Problem, default_kernel
 from sturdygp.methods.robust import RobustMethod
 from sturdygp.methods.robust.hypothesis import bounded_noise_gain
 from sturdygp.methods.robust.masking import Masking, better_as_outliers, recurring_value
@@ -19,7 +19,7 @@ from sturdygp.methods.robust.variance_function import axes_of
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 10])
-def test_fill_values_among_noise_that_grows_are_found(seed):
+def test_robust_fit_finds_fill_values_in_heteroscedastic_noise(seed):
     """What a fill value leaves of the others must not send the steps of their noise anywhere."""
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 10.0, 60)
@@ -32,8 +32,8 @@ def test_fill_values_among_noise_that_grows_are_found(seed):
 
 
 @pytest.mark.parametrize("n", [8, 12, 20])
-def test_few_readings_are_not_fitted_too_closely(n):
-    """The prior of the noise must not outweigh a dozen readings."""
+def test_robust_fit_does_not_overfit_few_observations(n):
+    """The prior of the noise must not outweigh a dozen observations."""
     covered, found = [], []
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -48,39 +48,39 @@ def test_few_readings_are_not_fitted_too_closely(n):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("faults", [0.0, 0.05])
-def test_noise_within_bounds_is_no_great_many_faults(seed, faults):
+@pytest.mark.parametrize("rate", [0.0, 0.05])
+def test_robust_fit_takes_no_uniform_noise_for_outliers(seed, rate):
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 10.0, 300)
     y = np.sin(x) + rng.uniform(-1.0, 1.0, 300)
-    bad = rng.random(300) < faults
+    bad = rng.random(300) < rate
     y[bad] += 8.0
     flagged = RobustGPRegressor().fit(x[:, None], y).outlier_proba_ > 0.5
     np.testing.assert_array_equal(flagged, bad)
 
 
-def test_bounds_gain_what_entropies_say_and_nothing_where_noise_is_normal():
+def test_bounded_noise_gain_equals_entropies_and_is_zero_for_normal_noise():
     rng, n = np.random.default_rng(0), 2000
-    known, nominal = Marginals(np.zeros(n), np.full(n, 1e-8)), np.ones(n)
+    known, inlier = Marginals(np.zeros(n), np.full(n, 1e-8)), np.ones(n)
     y = rng.uniform(-3.0, 3.0, n)
     normal = 0.5 * log(2.0 * pi * e * np.mean(y**2))
     expected = n * (normal - log(2.0 * np.abs(y).max())) - log(n)
-    assert bounded_noise_gain(y, known, nominal) == pytest.approx(expected, abs=1.0)
-    # Of readings that are not nominal nothing is asked.
+    assert bounded_noise_gain(y, known, inlier) == pytest.approx(expected, abs=1.0)
+    # Outliers do not count.
     far = np.append(y, 50.0)
     wider = Marginals(np.zeros(n + 1), np.full(n + 1, 1e-8))
-    assert bounded_noise_gain(far, wider, np.append(nominal, 0.0)) == pytest.approx(expected, abs=1.0)
-    assert bounded_noise_gain(rng.standard_normal(n), known, nominal) == 0.0
+    assert bounded_noise_gain(far, wider, np.append(inlier, 0.0)) == pytest.approx(expected, abs=1.0)
+    assert bounded_noise_gain(rng.standard_normal(n), known, inlier) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("share", [0.3, 0.4])
+@pytest.mark.parametrize("rate", [0.3, 0.4])
 @pytest.mark.parametrize("fill", [0.0, -999.0, 11.5])
-def test_equal_readings_among_others_that_differ_are_not_the_function(fill, share, seed):
+def test_masking_finds_recurring_values(fill, rate, seed):
     rng = np.random.default_rng(seed)
     x = np.linspace(0.0, 10.0, 100)
     y = 10.0 + np.sin(x) + 0.2 * rng.standard_normal(100)
-    lost = rng.random(100) < share
+    lost = rng.random(100) < rate
     y[lost] = fill
     model = RobustGPRegressor().fit(x[:, None], y)
     assert np.count_nonzero((model.outlier_proba_ > 0.5) != lost) <= 4 * (fill == 11.5)
@@ -88,7 +88,7 @@ def test_equal_readings_among_others_that_differ_are_not_the_function(fill, shar
 
 
 @pytest.mark.parametrize("step", [0.1, 0.01])
-def test_a_fill_value_is_found_among_readings_that_are_rounded_finely(step):
+def test_masking_finds_a_fill_value_among_finely_rounded_observations(step):
     rng = np.random.default_rng(0)
     x = np.linspace(0.0, 10.0, 100)
     y = 3.0 + np.sin(x) + 0.1 * rng.standard_normal(100)
@@ -97,8 +97,8 @@ def test_a_fill_value_is_found_among_readings_that_are_rounded_finely(step):
     np.testing.assert_array_equal(model.outlier_proba_ > 0.5, lost)
 
 
-def test_faults_that_were_set_aside_are_what_faults_are_like():
-    """If there are no others: in words, and for new readings."""
+def test_masking_describes_outliers_where_there_are_no_others():
+    """In the summary, and for new observations."""
     rng = np.random.default_rng(2)
     x = np.linspace(0.0, 10.0, 100)
     y = 10.0 + np.sin(x) + 0.2 * rng.standard_normal(100)
@@ -114,7 +114,7 @@ def test_faults_that_were_set_aside_are_what_faults_are_like():
     assert density.min() > -5.0
 
 
-def test_equal_readings_that_are_the_function_are_kept():
+def test_masking_keeps_a_constant_part_of_the_function():
     """A signal that stays at nothing for half of the time."""
     rng = np.random.default_rng(0)
     x = np.linspace(0.0, 10.0, 120)
@@ -129,29 +129,29 @@ def problem_of(y):
 
 
 @pytest.mark.parametrize(("step", "suspected"), [(0.0, True), (0.01, True), (1.0, False)])
-def test_equal_readings_are_no_wonder_where_all_are_rounded_coarsely(step, suspected):
+def test_recurring_value_is_not_suspected_among_coarsely_rounded_observations(step, suspected):
     rng = np.random.default_rng(0)
     y = 2.0 + rng.standard_normal(100)
     y = np.round(y / step) * step if step else y
     y[:40] = 0.0
-    trusting_those = SimpleNamespace(outlier_proba=np.where(y == 0.0, 0.0, 1.0))
-    found = recurring_value(problem_of(y), trusting_those)
+    fit = SimpleNamespace(outlier_proba=np.where(y == 0.0, 0.0, 1.0))
+    found = recurring_value(problem_of(y), fit)
     assert (found is not None) == suspected
     if suspected:
         np.testing.assert_array_equal(found, y == 0.0)
 
 
-@pytest.mark.parametrize(("fill", "faulty"), [(3.0, False), (3.1, False), (5.0, True), (0.0, True)])
-def test_equal_readings_that_the_others_foretell_are_not_set_aside(fill, faulty):
+@pytest.mark.parametrize(("fill", "outlier"), [(3.0, False), (3.1, False), (5.0, True), (0.0, True)])
+def test_better_as_outliers_depends_on_what_others_predict(fill, outlier):
     y = 3.0 + 0.1 * np.random.default_rng(0).standard_normal(60)
     equal = np.arange(60) % 3 == 0
     y[equal] = fill
     problem = problem_of(y)
-    case = Masking(problem, RobustMethod().fit(problem), equal)
-    assert better_as_outliers(RobustMethod().fit(case.others), case) == faulty
+    masking = Masking(problem, RobustMethod().fit(problem), equal)
+    assert better_as_outliers(RobustMethod().fit(masking.others), masking) == outlier
 
 
-def test_noise_is_not_sought_along_columns_that_say_nothing():
+def test_axes_of_skips_constant_columns():
     X = np.column_stack([np.arange(10.0), np.ones(10), np.zeros(10), np.arange(10.0) % 2])
     problem = Problem(X, np.arange(10.0), default_kernel(X), np.random.default_rng(0))
     posterior = SimpleNamespace(marginals=lambda: Marginals(np.arange(10.0), np.ones(10)))
@@ -159,13 +159,13 @@ def test_noise_is_not_sought_along_columns_that_say_nothing():
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
-def test_neighbours_on_a_grid_do_not_depend_on_the_order_of_rows(inputs):
+def test_around_on_a_grid_does_not_depend_on_row_order(inputs):
     X = np.stack(np.meshgrid(*[np.arange(6.0)] * inputs), axis=-1).reshape(-1, inputs)
     order = np.random.default_rng(0).permutation(len(X))
     np.testing.assert_array_equal(X[order][around(X[order], 2)], X[around(X, 2)][order])
 
 
-def test_a_constant_column_changes_nothing():
+def test_robust_fit_ignores_a_constant_column():
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0.0, 10.0, 100))
     f = 5.0 + 4.0 * np.sin(x)

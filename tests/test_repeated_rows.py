@@ -18,7 +18,7 @@ from sturdygp import (
     StandardGPRegressor,
     StudentTGPRegressor,
 )
-from sturdygp.methods.repeats import Repeats
+from sturdygp.methods.ties import Repeats
 
 ESTIMATORS = [
     AsorGPRegressor(),

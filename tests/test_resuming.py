@@ -21,7 +21,7 @@ from sturdygp.kernels import Matern32
 from sturdygp.methods.robust.search import Search
 from sturdygp.status import Status
 
-# A climb with the bound of a latent model: what can go on from a file.
+# Latent models, whose optimisation can continue from a file.
 RESUMING = [
     AsorGPRegressor(n_starts=2),
     MixtureGPRegressor(inducing=25),
@@ -66,26 +66,26 @@ def interrupt_at(iteration):
 
 
 @pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
-def test_a_callback_hears_of_every_iteration(estimator, data):
+def test_callback_hears_of_every_iteration(estimator, data):
     heard = []
     clone(estimator).set_params(callback=heard.append).fit(data.X, data.y[:, 0])
     assert heard
     assert {progress.output for progress in heard} == {0}
     assert all(progress.seconds >= 0.0 for progress in heard)
-    # A search may have converged before it is told of.
+    # A search may have converged before it is reported.
     searched = isinstance(estimator, RobustGPRegressor)
     assert searched or any(progress.seconds_left is not None for progress in heard)
 
 
 @pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
-def test_a_callback_can_stop_a_fit_which_is_no_reason_to_warn(estimator, data):
+def test_callback_stops_a_fit_without_warning(estimator, data):
     model = clone(estimator).set_params(callback=lambda progress: True).fit(data.X, data.y[:, 0])
     assert model.status_ is Status.STOPPED
     assert np.isfinite(model.predict(data.X_test)).all()
 
 
 @pytest.mark.parametrize("estimator", [*RESUMING, *OTHERS], ids=name_of)
-def test_a_callback_is_not_asked_again_once_it_said_stop(estimator, data):
+def test_callback_is_not_called_again_after_stop(estimator, data):
     heard = []
     model = clone(estimator).set_params(callback=heard.append)
     model.fit(data.X, data.y[:, 0])
@@ -97,7 +97,7 @@ def test_a_callback_is_not_asked_again_once_it_said_stop(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
-def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
+def test_checkpoint_continues_an_interrupted_fit(estimator, data, file):
     all_heard = []
     whole = clone(estimator).set_params(tol=1e-7, callback=all_heard.append).fit(data.X, data.y[:, 0])
     before, interrupt = [], interrupt_at(4)
@@ -117,8 +117,8 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(estimator, data, file):
     np.testing.assert_allclose(cut.predict(data.X_test), whole.predict(data.X_test), atol=1e-3)
 
 
-def test_a_fit_goes_on_without_the_second_part_of_a_kernel_that_it_would_reject(file):
-    """It was tried when the fit was interrupted, and had a higher bound, but not by as much as is asked."""
+def test_checkpoint_does_not_keep_a_rejected_second_kernel_part(file):
+    """It was tried when the fit was interrupted, and had a higher ELBO, but not by its occam term."""
     rng = np.random.default_rng(8)
     X = rng.uniform(-2.0, 2.0, (120, 2))
     amplitude = rng.uniform(0.02, 0.15)
@@ -134,12 +134,14 @@ def test_a_fit_goes_on_without_the_second_part_of_a_kernel_that_it_would_reject(
     assert cut.bound_ == pytest.approx(whole.bound_, abs=0.1)
 
 
-def test_a_resumed_fit_tries_the_starts_that_were_left(file):
+def test_resumed_fit_tries_remaining_initialisations(file):
     data = make_synthetic(100, 100, rate=0.4, seed=1)
     X, y = data.X, data.y[:, 0]
     whole = MixtureGPRegressor().fit(X, y)
-    one_start = MixtureGPRegressor(n_starts=1).fit(X, y)
-    assert whole.bound_ > one_start.bound_ + 1.0, "the problem shows nothing if the first start is the best"
+    one_initialisation = MixtureGPRegressor(n_starts=1).fit(X, y)
+    assert whole.bound_ > one_initialisation.bound_ + 1.0, (
+        "the problem shows nothing if the first initialisation is the best"
+    )
     again = MixtureGPRegressor(checkpoint=file, callback=lambda progress: progress.iteration == 3).fit(X, y)
     warm = MixtureGPRegressor(warm_start=True, callback=lambda progress: progress.iteration == 3).fit(X, y)
     for model in (again, warm):
@@ -147,7 +149,7 @@ def test_a_resumed_fit_tries_the_starts_that_were_left(file):
         assert model.set_params(callback=None).fit(X, y).bound_ == pytest.approx(whole.bound_, abs=0.01)
 
 
-def test_a_resumed_fit_keeps_the_best_of_the_starts_that_were_tried(file):
+def test_resumed_fit_keeps_the_best_initialisation(file):
     data = make_synthetic(100, 100, rate=0.5, seed=6)
     X, y, heard = data.X, data.y[:, 0], []
     whole = AsorGPRegressor(n_starts=7, callback=heard.append).fit(X, y)
@@ -171,7 +173,7 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize("estimator", SEVERAL, ids=name_of)
-def test_iterations_are_counted_through_all_climbs(estimator, data):
+def test_callback_iterations_count_through_all_optimisations(estimator, data):
     heard = []
     clone(estimator).set_params(callback=heard.append).fit(data.X, data.y[:, 0])
     assert [progress.iteration for progress in heard] == list(range(1, len(heard) + 1))
@@ -180,10 +182,12 @@ def test_iterations_are_counted_through_all_climbs(estimator, data):
         assert np.diff(bounds).min() >= -1e-8 * np.abs(bounds).max()
 
 
-def test_a_search_that_doubts_its_noise_is_heard_of_in_order_and_stops_when_told(monkeypatch):
-    at_the_top = Search._doubting
-    # As if the noise had not been doubted before.
-    monkeypatch.setattr(Search, "_doubting", lambda s, c, others: ([], 0) if others else at_the_top(s, c, []))
+def test_search_with_low_noise_reports_in_order_and_stops(monkeypatch):
+    with_low_noise = Search._with_low_noise
+    # Low noise is tried only once the search has converged.
+    monkeypatch.setattr(
+        Search, "_with_low_noise", lambda s, h, others: ([], 0) if others else with_low_noise(s, h, [])
+    )
     rng, t = np.random.default_rng(0), np.arange(200.0)
     y = 5.0 * np.sin(2.0 * np.pi * t / 50.0) + 0.5 * t + 0.2 * rng.standard_normal(200)
     y[rng.random(200) < 0.1] += 2.0
@@ -198,13 +202,13 @@ def test_a_search_that_doubts_its_noise_is_heard_of_in_order_and_stops_when_told
         assert len(calls) == last
 
 
-def test_the_paper_s_algorithm_refuses_what_it_would_ignore(data, file):
+def test_asor_gem_refuses_checkpoint_and_n_starts(data, file):
     for ignored in ({"checkpoint": file}, {"n_starts": 2}):
         with pytest.raises(ValueError, match="one start, the paper's, and keeps no checkpoint"):
             AsorGPRegressor(solver="gem", **ignored).fit(data.X, data.y[:, 0])
 
 
-def test_an_oracle_that_is_told_something_else_is_another_fit(data, file):
+def test_checkpoint_of_an_oracle_with_another_mask_is_refused(data, file):
     X, y = data.X, data.y[:, 0]
     model = OracleGPRegressor(checkpoint=file, callback=lambda progress: True)
     model.fit(X, y, outlier_mask=np.arange(90) < 5)
@@ -212,7 +216,7 @@ def test_an_oracle_that_is_told_something_else_is_another_fit(data, file):
         model.fit(X, y, outlier_mask=np.arange(90) < 6)
 
 
-def test_outputs_have_checkpoints_of_their_own_and_keep_them_until_all_are_done(data, file):
+def test_checkpoint_is_kept_for_each_output_until_all_are_done(data, file):
     model = AsorGPRegressor(checkpoint=file, callback=lambda p: p.output == 1)
     model.fit(data.X, data.y[:, :2])
     assert [path.name for path in sorted(file.parent.iterdir())] == ["fit.ckpt.0", "fit.ckpt.1"]
@@ -221,7 +225,7 @@ def test_outputs_have_checkpoints_of_their_own_and_keep_them_until_all_are_done(
     assert model.status_ == [Status.CONVERGED, Status.CONVERGED]
 
 
-def test_a_checkpoint_of_another_fit_is_refused(data, file):
+def test_checkpoint_of_another_fit_is_refused(data, file):
     AsorGPRegressor(checkpoint=file, callback=lambda progress: True).fit(data.X, data.y[:, 0])
     for model, y in (
         (AsorGPRegressor(), data.y[:, 1]),
@@ -235,21 +239,21 @@ def test_a_checkpoint_of_another_fit_is_refused(data, file):
     AsorGPRegressor(checkpoint=file, max_iter=500, tol=1e-4).fit(data.X, data.y[:, 0])
 
 
-def test_a_damaged_checkpoint_is_refused(data, file):
+def test_checkpoint_that_is_damaged_is_refused(data, file):
     AsorGPRegressor(checkpoint=file, callback=lambda progress: True).fit(data.X, data.y[:, 0])
     file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises(ModelFileError, match=r"fit\.ckpt is no checkpoint of this fit"):
         AsorGPRegressor(checkpoint=file).fit(data.X, data.y[:, 0])
 
 
-def test_a_model_is_no_checkpoint(data, file):
+def test_checkpoint_is_not_a_saved_model(data, file):
     AsorGPRegressor().fit(data.X, data.y[:, 0]).save(file)
     with pytest.raises(ModelFileError, match="not written by this version"):
         AsorGPRegressor(checkpoint=file).fit(data.X, data.y[:, 0])
 
 
 @pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
-def test_a_warm_start_is_where_the_last_fit_ended(estimator, data):
+def test_warm_start_begins_where_the_last_fit_ended(estimator, data):
     model = clone(estimator).set_params(warm_start=True, tol=1e-6).fit(data.X, data.y[:, 0])
     bound, n_factorizations, mean = model.bound_, model.n_factorizations_, model.predict(data.X_test)
     model.fit(data.X, data.y[:, 0])
@@ -258,7 +262,7 @@ def test_a_warm_start_is_where_the_last_fit_ended(estimator, data):
     np.testing.assert_allclose(model.predict(data.X_test), mean, atol=1e-3)
 
 
-def test_a_warm_start_with_other_readings_or_another_kernel(data):
+def test_warm_start_accepts_other_observations_or_another_kernel(data):
     model = AsorGPRegressor(warm_start=True).fit(data.X[:70], data.y[:70, 0])
     model.fit(data.X, data.y[:, 0])
     fresh = AsorGPRegressor().fit(data.X, data.y[:, 0])
@@ -268,20 +272,20 @@ def test_a_warm_start_with_other_readings_or_another_kernel(data):
 
 
 @pytest.mark.parametrize("estimator", RESUMING, ids=name_of)
-def test_a_warm_start_does_not_take_the_weights_of_other_readings_along(estimator, data):
-    """Neither of a clean set for one with faults, nor of the same readings in another order."""
+def test_warm_start_drops_weights_of_other_observations(estimator, data):
+    """Neither of clean data for contaminated ones, nor of the same observations in another order."""
     X, y = data.X, data.f[:, 0] + 0.1 * np.sin(40.0 * data.X[:, 0])
     order = np.random.default_rng(0).permutation(90)
-    faulty = y.copy()
-    faulty[::4] += 20.0
-    fresh = clone(estimator).fit(X, faulty)
-    model = clone(estimator).set_params(warm_start=True).fit(X, y).fit(X, faulty)
+    contaminated = y.copy()
+    contaminated[::4] += 20.0
+    fresh = clone(estimator).fit(X, contaminated)
+    model = clone(estimator).set_params(warm_start=True).fit(X, y).fit(X, contaminated)
     assert model.bound_ > fresh.bound_ - 3.0
-    model.fit(X[order], faulty[order])
+    model.fit(X[order], contaminated[order])
     assert model.bound_ > fresh.bound_ - 3.0
 
 
-def test_a_warm_start_goes_by_the_arguments_of_today(data):
+def test_warm_start_uses_current_arguments(data):
     X, y = data.X, data.y[:, 0]
     model = StudentTGPRegressor(dof=4.0, warm_start=True).fit(X, y).set_params(dof=50.0).fit(X, y)
     assert model.bound_ == pytest.approx(StudentTGPRegressor(dof=50.0).fit(X, y).bound_, abs=0.01)
@@ -289,13 +293,13 @@ def test_a_warm_start_goes_by_the_arguments_of_today(data):
     assert known.fit(X, y).noise_variance_ == pytest.approx(0.2)
 
 
-def test_a_checkpoint_may_be_a_path_when_a_model_is_saved(data, file, tmp_path):
+def test_saved_model_keeps_checkpoint_path_as_text(data, file, tmp_path):
     model = AsorGPRegressor(checkpoint=file).fit(data.X, data.y[:, 0])
     model.save(tmp_path / "model.sgp")
     assert load(tmp_path / "model.sgp").checkpoint == str(file)
 
 
-def test_a_saved_model_has_no_callback(data, tmp_path):
+def test_saved_model_has_no_callback(data, tmp_path):
     model = AsorGPRegressor(callback=lambda progress: None, warm_start=True).fit(data.X, data.y[:, 0])
     model.save(tmp_path / "model.sgp")
     again = load(tmp_path / "model.sgp")

@@ -22,9 +22,9 @@ from sturdygp.gp import Sites, condition
 from sturdygp.gp import posterior as seam
 from sturdygp.gp.inducing import chosen_inputs
 from sturdygp.gp.sparse import SparsePrior
+from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
 from sturdygp.kernels import Constant, Linear, Matern32, Periodic, RationalQuadratic, SquaredExponential
-from sturdygp.methods.propagation import NaturalSites, Propagation
-from sturdygp.methods.t_likelihood import TLikelihood
+from sturdygp.likelihoods.student_t import TLikelihood
 
 KERNELS = [
     SquaredExponential((0.5, 0.8), 1.7),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sturdygp.datasets import make_synthetic
-from sturdygp.methods import stages
+from sturdygp.inference import variational as stages
+from sturdygp.inference.problem import Problem, default_kernel
 from sturdygp.methods.asor import Asor
-from sturdygp.methods.base import Problem, default_kernel
 from sturdygp.methods.mixture import Mixture
 from sturdygp.methods.student_t import StudentT
 from sturdygp.status import Status

@@ -1,4 +1,4 @@
-"""Nominal noise that changes along an input or with the level of the function."""
+"""Heteroscedastic noise: its variance follows an input or the function value."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ import sturdygp
 from sturdygp import RobustGPRegressor, StandardGPRegressor
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.posterior import Marginals
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import Alternation, Trail, expected_log_sites
 from sturdygp.kernels import SquaredExponential
-from sturdygp.methods.alternating import Alternation, Trail, expected_log_sites
-from sturdygp.methods.base import Problem
-from sturdygp.methods.gaussian import GaussianModel
-from sturdygp.methods.noise_profile import NoiseProfile, Ranks, bends
-from sturdygp.methods.robust import heteroscedastic
-from sturdygp.methods.robust.contamination import (
+from sturdygp.likelihoods.contamination import (
     Contamination,
     ContaminationModel,
     FittedContamination,
     MixtureState,
     Shape,
 )
-from sturdygp.methods.robust.heteroscedastic import optimised_on, parameter_covariance
-from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.likelihoods.gaussian import GaussianModel
+from sturdygp.likelihoods.heteroscedastic import NoiseProfile, Ranks, bends
+from sturdygp.methods.robust import heteroscedastic
+from sturdygp.methods.robust.heteroscedastic import optimised_on, parameter_covariance, with_variance_function
 from sturdygp.methods.robust.variance_function import NoiseParameters, Residuals
 from sturdygp.persistence.fits import decode_profile
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
-N_PARAMETERS = np.array([-1.0, 0.3, 0.6])
+PARAMETERS = np.array([-1.0, 0.3, 0.6])
 SHAPES = [Shape.normal(), Shape.flat(5)]
 
 
-def growing(n=100, seed=0, faults=0.0):
-    """A wave between 1 and 9 with noise of a tenth of its level."""
+def growing(n=100, seed=0, rate=0.0):
+    """A wave between 1 and 9 with noise of a tenth of its value, and outliers at this rate."""
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(0.0, 10.0, n))
     f = 5.0 + 4.0 * np.sin(x)
     noise = 0.1 * f
-    faulty = rng.uniform(size=n) < faults
-    return x[:, None], f + noise * rng.normal(size=n) + 12.0 * faulty, f, noise, faulty
+    outlier = rng.uniform(size=n) < rate
+    return x[:, None], f + noise * rng.normal(size=n) + 12.0 * outlier, f, noise, outlier
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def model():
     return RobustGPRegressor().fit(X, y)
 
 
-def profile_of(model):
+def variance_function_of(model):
     return model._outputs[0].fit.noise_profile
 
 
@@ -68,7 +68,7 @@ def test_ranks_do_not_depend_on_units():
     assert Ranks.of(np.zeros(7))(np.ones(2)).tolist() == [0.0, 0.0]
 
 
-def test_ranks_beside_a_common_value_are_those_of_all():
+def test_ranks_with_ties_are_those_of_all_values():
     rng = np.random.default_rng(0)
     values = rng.permutation(np.append(rng.normal(size=500), np.full(300, 0.4)))
     places = np.array([np.mean(values < each) + np.mean(values <= each) - 1.0 for each in values])
@@ -76,7 +76,7 @@ def test_ranks_beside_a_common_value_are_those_of_all():
     np.testing.assert_allclose(Ranks.of(-values)(-values), -Ranks.of(values)(values), atol=1e-12)
 
 
-def test_bends_average_to_zero_and_do_not_mix():
+def test_bends_have_zero_mean_and_are_orthogonal():
     rank = Ranks.of(np.arange(64.0))(np.arange(64.0))
     slope, curve = bends(rank)
     np.testing.assert_allclose([slope.mean(), curve.mean(), slope @ curve], 0.0, atol=1e-3)
@@ -94,11 +94,11 @@ def design():
 
 
 @pytest.mark.parametrize("bend", [(0.7, -0.3), (6.0, 1.0)])
-def test_gradient_of_the_noise_equals_central_differences(bend, residuals, design):
+def test_information_gradient_equals_central_differences(bend, residuals, design):
     """Also where the noise is no more than a share of the largest."""
     noise, h = NoiseParameters(0.8, np.array([-0.4, *bend])), 1e-6
     assert (np.ptp(np.log(noise.variance(design))) > log(5000.0)) == (bend[0] > 1.0)
-    pull = residuals.pull(noise, design)
+    information = residuals.information(noise, design)
     numeric = [
         (
             residuals.log_density(NoiseParameters(0.8, noise.coefficients + step), design)
@@ -109,24 +109,24 @@ def test_gradient_of_the_noise_equals_central_differences(bend, residuals, desig
     ]
     squares = noise.coefficients[1:] ** 2
     by_prior = np.append(0.0, -2.0 * noise.coefficients[1:] / (2.0 + squares))  # Cauchy's, of scale root two
-    np.testing.assert_allclose(noise.slopes(design) @ pull.gradient + by_prior, numeric, rtol=1e-6)
+    np.testing.assert_allclose(noise.slopes(design) @ information.gradient + by_prior, numeric, rtol=1e-6)
 
 
-def test_information_is_the_expected_curvature_of_nominal_readings():
+def test_information_is_the_expected_curvature_of_inliers():
     rng, h = np.random.default_rng(2), 1e-3
     variance, noise = 0.3, 0.5
     squared = (variance + noise) * rng.chisquare(1.0, 200_000)
     everything = Residuals(squared, np.full(squared.size, variance), np.full(squared.size, -np.inf))
-    even = np.ones((1, squared.size))
+    constant = np.ones((1, squared.size))
     low, here, high = (
-        everything.log_density(NoiseParameters(0.99, np.array([log(noise) + step])), even)
+        everything.log_density(NoiseParameters(0.99, np.array([log(noise) + step])), constant)
         for step in (-h, 0.0, h)
     )
-    information = everything.pull(NoiseParameters(0.99, np.array([log(noise)])), even).information.sum()
-    assert (2 * here - low - high) / h**2 == pytest.approx(information, rel=0.02)
+    found = everything.information(NoiseParameters(0.99, np.array([log(noise)])), constant)
+    assert (2 * here - low - high) / h**2 == pytest.approx(found.information.sum(), rel=0.02)
 
 
-def test_every_step_of_the_noise_raises_the_likelihood_to_its_maximum(residuals, design):
+def test_likeliest_raises_the_log_density_to_its_maximum(residuals, design):
     noise = NoiseParameters(0.9, np.zeros(3))
     values = [residuals.log_density(noise, design)]
     while further := residuals._further(noise, design, values[-1]):
@@ -135,102 +135,103 @@ def test_every_step_of_the_noise_raises_the_likelihood_to_its_maximum(residuals,
         if len(values) > 200:
             break
     assert np.all(np.diff(values) > 0.0)
-    pull = residuals.pull(noise, design)
-    np.testing.assert_allclose(design @ pull.gradient - noise.held * noise.coefficients, 0.0, atol=1e-3)
-    assert pull.nominal.mean() == pytest.approx(noise.share, abs=1e-3)
+    information = residuals.information(noise, design)
+    gradient = design @ information.gradient - noise.held * noise.coefficients
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-3)
+    assert information.inlier.mean() == pytest.approx(noise.share, abs=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=["normal", "flat"])
-def test_expected_residuals_are_what_the_bound_is_made_of(shape):
+def test_expected_residuals_add_up_to_the_elbo(shape):
     """With the best responsibilities, the log density of the residuals is the expected log of the sites."""
     rng = np.random.default_rng(3)
     y, marginals = rng.normal(size=25), Marginals(rng.normal(size=25), rng.uniform(0.1, 0.5, 25))
     relative, share = np.exp(rng.normal(size=25)), 0.7
-    c = Contamination.of(N_PARAMETERS, shape)
+    c = Contamination.of(PARAMETERS, shape)
     model = ContaminationModel(y, shape, ContaminationPrior(), relative)
     shift, cells = np.append(0.0, c.cell_shift), shape.centres.size
     variance = np.column_stack([c.noise * relative, np.full((25, cells), c.cell_variance)])
     expected = np.stack([marginals.second_moment(y - each) for each in shift], axis=1)
     shares = np.append(share, np.full(cells, (1 - share) / cells))
     log_joint = np.log(shares) - 0.5 * (np.log(2 * np.pi * variance) + expected / variance)
-    sites = model.sites(N_PARAMETERS, MixtureState(softmax(log_joint, axis=1).T, np.float64(share)))
+    sites = model.sites(PARAMETERS, MixtureState(softmax(log_joint, axis=1).T, np.float64(share)))
     residuals = Residuals.expected(y, marginals, FittedContamination(c, share))
     joint = residuals.log_joint(share, c.noise * relative)
     assert np.logaddexp(*joint).sum() == pytest.approx(expected_log_sites(sites, marginals), rel=1e-12)
 
 
-def test_even_noise_foretells_readings_as_the_likelihood_does():
+def test_left_out_residuals_with_constant_noise_equal_the_likelihood():
     X, y, *_ = growing(40)
     y = (y - y.mean()) / y.std()
-    likelihood = FittedContamination(Contamination.of(N_PARAMETERS, SHAPES[1]), 0.6)
+    likelihood = FittedContamination(Contamination.of(PARAMETERS, SHAPES[1]), 0.6)
     prior = Problem(X, y, SquaredExponential((1.0,)), np.random.default_rng(0)).prior(
         SquaredExponential((1.0,))
     )
     posterior = prior.condition(likelihood.sites(y, np.tile(likelihood.share, (40, 1))))
     residuals = Residuals.left_out(y, posterior, likelihood)
-    even = NoiseParameters(0.6, np.array([log(likelihood.noise)]))
+    constant = NoiseParameters(0.6, np.array([log(likelihood.noise)]))
     log_z = likelihood.tilted(y, posterior.leave_one_out()).log_z.sum()
-    assert residuals.log_density(even, np.ones((1, 40))) == pytest.approx(log_z, rel=1e-12)
+    assert residuals.log_density(constant, np.ones((1, 40))) == pytest.approx(log_z, rel=1e-12)
 
 
-def test_the_bound_rises_in_every_round(monkeypatch):
+def test_refinement_raises_elbo_in_every_round(monkeypatch):
     seen = []
-    bound = heteroscedastic.Profiling._bound
+    elbo = heteroscedastic.Refinement._elbo
 
     def heard(self, *arguments):
-        seen.append(bound(self, *arguments))
+        seen.append(elbo(self, *arguments))
         return seen[-1]
 
-    monkeypatch.setattr(heteroscedastic.Profiling, "_bound", heard)
-    X, y, *_ = growing(faults=0.1)
+    monkeypatch.setattr(heteroscedastic.Refinement, "_elbo", heard)
+    X, y, *_ = growing(rate=0.1)
     model = RobustGPRegressor().fit(X, y)
     assert len(seen) > 2
     assert np.all(np.diff(seen) > 0.0)
     assert model._outputs[0].fit.bound == seen[-1] > model.trace_[-2]
 
 
-@pytest.mark.parametrize("faults", [0.0, 0.1])
-def test_large_noise_is_not_taken_for_faults(faults):
-    false, gained, ratio = np.mean([beside_an_ordinary_process(seed, faults) for seed in range(4)], axis=0)
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_heteroscedastic_fit_takes_no_large_noise_for_outliers(rate):
+    false, gained, ratio = np.mean([compared_with_standard_gp(seed, rate) for seed in range(4)], axis=0)
     assert false <= 0.02
     assert gained > 0.2
     assert np.exp(ratio) < 1.1
 
 
-def beside_an_ordinary_process(seed, faults):
-    """Good readings flagged, log density gained at new readings, and log ratio of errors in units of noise.
+def compared_with_standard_gp(seed, rate):
+    """Inliers flagged, log density gained at new observations, and log ratio of errors in units of noise.
 
-    The ordinary process is told which readings are faulty.
+    The standard process is fitted to the inliers alone.
     """
-    X, y, f, noise, faulty = growing(seed=seed, faults=faults)
+    X, y, f, noise, outlier = growing(seed=seed, rate=rate)
     model = RobustGPRegressor().fit(X, y)
     flagged = model.outlier_proba_ > 0.5
-    assert flagged[faulty].all()
-    # Found to within a factor of two almost everywhere; even noise would be off by a factor of three.
+    assert flagged[outlier].all()
+    # Found to within a factor of two almost everywhere; constant noise would be off by a factor of three.
     assert np.mean(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0)) > 0.9
-    ordinary = StandardGPRegressor(n_starts=2).fit(X[~faulty], y[~faulty])
+    ordinary = StandardGPRegressor(n_starts=2).fit(X[~outlier], y[~outlier])
     ours, theirs = (np.sqrt(np.mean(((m.predict(X) - f) / noise) ** 2)) for m in (model, ordinary))
     again = f + noise * np.random.default_rng(100 + seed).normal(size=f.size)
     density, ordinary_density = (m.log_predictive_density(X, again).mean() for m in (model, ordinary))
-    return np.mean(flagged[~faulty]), density - ordinary_density, np.log(ours / theirs)
+    return np.mean(flagged[~outlier]), density - ordinary_density, np.log(ours / theirs)
 
 
-def test_the_kernel_is_that_of_trusted_readings_with_even_noise():
-    X, y, *_, faulty = growing(400, seed=7, faults=0.1)
+def test_heteroscedastic_fit_has_the_kernel_of_inliers():
+    X, y, *_, outlier = growing(400, seed=7, rate=0.1)
     model = RobustGPRegressor().fit(X, y)
-    ordinary = StandardGPRegressor(n_starts=2).fit(X[~faulty], y[~faulty])
-    assert profile_of(model) is not None
+    ordinary = StandardGPRegressor(n_starts=2).fit(X[~outlier], y[~outlier])
+    assert variance_function_of(model) is not None
     np.testing.assert_allclose(model.kernel_.length_scale, ordinary.kernel_.length_scale, rtol=0.15)
 
 
-def test_a_fit_that_was_stopped_is_left_as_it_was():
+def test_heteroscedastic_fit_is_skipped_once_stopped():
     X, y, *_ = growing()
     model = RobustGPRegressor(callback=lambda step: step.iteration >= 3).fit(X, y)
     assert model.status_ is Status.STOPPED
-    assert profile_of(model) is None
+    assert variance_function_of(model) is None
 
 
-def test_intervals_are_as_wide_as_the_noise_there():
+def test_intervals_follow_heteroscedastic_noise():
     X, y, f, noise, _ = growing(400, seed=5)
     model = RobustGPRegressor().fit(X, y)
     again = f + noise * np.random.default_rng(6).normal(size=400)
@@ -241,21 +242,21 @@ def test_intervals_are_as_wide_as_the_noise_there():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_noise_that_is_the_same_everywhere_stays_so(seed):
+def test_homoscedastic_noise_has_no_variance_function(seed):
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(0.0, 10.0, 100))[:, None]
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=100) + 3.0 * (rng.uniform(size=100) < 0.1)
     model = RobustGPRegressor().fit(X, y)
-    assert profile_of(model) is None
+    assert variance_function_of(model) is None
     np.testing.assert_allclose(model.nominal_std_, np.sqrt(model.noise_variance_), rtol=1e-12)
 
 
-def test_noise_may_grow_along_an_input():
+def test_variance_function_may_follow_an_input():
     rng = np.random.default_rng(0)
     X = rng.uniform(0.0, 10.0, (200, 2))
     noise = 0.03 * np.exp(0.3 * X[:, 1])
     model = RobustGPRegressor().fit(X, np.sin(X[:, 0]) + noise * rng.normal(size=200))
-    assert profile_of(model).along == 1
+    assert variance_function_of(model).along == 1
     assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
     assert "most where input 1 is high" in model.summary()
     assert "most where depth is high" in model.summary(np.array(["time", "depth"]))
@@ -263,70 +264,71 @@ def test_noise_may_grow_along_an_input():
         model.summary("depth")
 
 
-def test_no_noise_is_less_than_a_prior_allows():
+def test_variance_function_respects_least_noise():
     X, y, *_ = growing(200, seed=1)
     model = RobustGPRegressor(prior=ContaminationPrior(least_noise=0.1)).fit(X, y)
-    assert profile_of(model) is not None
+    assert variance_function_of(model) is not None
     assert model.nominal_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
 
 
 @pytest.fixture
-def climbs(monkeypatch):
-    """What the kernel was climbed with once more: candidate, trusted readings, and where it came to."""
+def refits(monkeypatch):
+    """Calls of optimised_on: trusted observations, hypothesis, and the optimum."""
     kept = []
 
-    def watched(candidate, trusted, *settings):
-        kept.append((candidate, trusted, optimised_on(candidate, trusted, *settings)))
+    def watched(trusted, hypothesis, *settings):
+        kept.append((trusted, hypothesis, optimised_on(trusted, hypothesis, *settings)))
         return kept[-1][-1]
 
     monkeypatch.setattr(heteroscedastic, "optimised_on", watched)
     return kept
 
 
-def test_the_kernel_is_climbed_with_readings_that_are_trusted(climbs):
-    X, y, *_, faulty = growing(200, seed=7, faults=0.1)
+def test_optimised_on_uses_trusted_observations(refits):
+    X, y, *_, outlier = growing(200, seed=7, rate=0.1)
     model = RobustGPRegressor().fit(X, y)
-    _, trusted, climb = climbs[0]  # another fit, without the faults that are far off, shows nothing more
-    np.testing.assert_array_equal(trusted, ~faulty)
-    ended = climb.carry.posterior.kernel
+    trusted, _, optimum = refits[0]  # the fit of all observations comes first
+    np.testing.assert_array_equal(trusted, ~outlier)
+    ended = optimum.carry.posterior.kernel
     np.testing.assert_allclose(model.kernel_.length_scale, ended.length_scale, rtol=1e-9)
 
 
-def test_a_profile_that_the_bound_does_not_repay_is_left_out(climbs):
+def test_with_variance_function_is_refused_if_elbo_does_not_repay_it(refits):
     X, y, *_ = growing()
     RobustGPRegressor().fit(X, y)
-    candidate, *_ = climbs[-1]
-    assert heteroscedastic.profiled(candidate, 1000, 0.01).profile is not None
-    candidate.__dict__["uneven"] = replace(candidate.uneven, cost=1e4)
-    even = heteroscedastic.profiled(candidate, 1000, 0.01)
-    assert even.profile is None
-    assert even.bound == candidate.optimum.value
-    np.testing.assert_array_equal(even.model.relative_noise, 1.0)
+    _, hypothesis, _ = refits[-1]
+    assert with_variance_function(hypothesis, 1000, 0.01).variance_function is not None
+    hypothesis.__dict__["heteroscedasticity"] = replace(hypothesis.heteroscedasticity, cost=1e4)
+    constant = with_variance_function(hypothesis, 1000, 0.01)
+    assert constant.variance_function is None
+    assert constant.elbo == hypothesis.optimum.value
+    np.testing.assert_array_equal(constant.model.relative_noise, 1.0)
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
-def test_the_kernel_is_as_uncertain_as_the_bound_is_curved(inputs, climbs):
-    """With uneven noise, too, where it is climbed once more for a few steps."""
+def test_parameter_covariance_is_the_inverse_curvature_of_the_elbo(inputs, refits):
+    """With heteroscedastic noise, too, where a kernel is optimised again for a few steps."""
     rng = np.random.default_rng(inputs - 1)
     X = rng.uniform(0.0, 10.0, (150, inputs))
     f = 5.0 + 4.0 * np.sin(X[:, 0]) + (np.cos(X[:, 1]) if inputs > 1 else 0.0)
     RobustGPRegressor().fit(X, f + 0.1 * np.abs(f) * rng.normal(size=150))
-    candidate, trusted, climb = climbs[-1]
-    kernel, box = candidate.problem.kernel, candidate.model.prior.box[:1]
-    model = GaussianModel(candidate.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
-    loop, size = Alternation(model, candidate.problem, box, candidate.assumed), kernel.theta.size
+    trusted, hypothesis, optimum = refits[-1]
+    kernel, box = hypothesis.problem.kernel, hypothesis.model.prior.box[:1]
+    model = GaussianModel(hypothesis.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
+    loop, size = Alternation(model, hypothesis.problem, box, hypothesis.function_prior), kernel.theta.size
 
     def gradient(x):
         return loop.evaluate(kernel.with_theta(x[:size]), x[size:], Trail(None)).gradient
 
     h = 1e-4
-    hessian = [(gradient(climb.x - h * u) - gradient(climb.x + h * u)) / (2 * h) for u in np.eye(size + 1)]
+    steps = h * np.eye(size + 1)
+    hessian = [(gradient(optimum.x - step) - gradient(optimum.x + step)) / (2 * h) for step in steps]
     expected = np.sqrt(np.diag(np.linalg.inv(hessian))[:size])
-    found = np.sqrt(np.diag(parameter_covariance(climb, climb.carry.posterior.kernel, box)))
+    found = np.sqrt(np.diag(parameter_covariance(optimum, optimum.carry.posterior.kernel, box)))
     np.testing.assert_array_less(np.abs(np.log(found / expected)), log(1.5))
 
 
-def test_a_curvature_that_rounding_has_spoiled_tells_nothing_of_the_kernel():
+def test_parameter_covariance_is_zero_for_an_indefinite_curvature():
     curvature = np.diag([1.0, 4.0, -1e-9])
     kernel = SquaredExponential(1.0, 1.0)
     optimum = SimpleNamespace(x=np.zeros(3), curvature=curvature)
@@ -337,7 +339,7 @@ def test_a_curvature_that_rounding_has_spoiled_tells_nothing_of_the_kernel():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_readings_that_are_exact_do_not_bend_the_noise_of_others(seed):
+def test_variance_function_is_not_bent_by_exact_observations(seed):
     """A machine that is off now and then, and then shows nothing at all."""
     rng = np.random.default_rng(seed)
     on = rng.random(100) < 0.7
@@ -349,7 +351,7 @@ def test_readings_that_are_exact_do_not_bend_the_noise_of_others(seed):
     assert np.count_nonzero(model.outlier_proba_ > 0.5) <= 3
 
 
-def test_units_and_order_do_not_matter(model):
+def test_heteroscedastic_fit_does_not_depend_on_units_or_order(model):
     X, y, *_ = growing()
     order = np.random.default_rng(1).permutation(len(y))
     other = RobustGPRegressor().fit(1e3 * X[order], 1e6 + 1e4 * y[order])
@@ -357,7 +359,7 @@ def test_units_and_order_do_not_matter(model):
     np.testing.assert_allclose(other.predict(1e3 * X), 1e6 + 1e4 * model.predict(X), rtol=1e-4)
 
 
-def test_all_that_is_told_of_readings_has_the_noise_there(model):
+def test_predictions_include_heteroscedastic_noise(model):
     X, y, *_ = growing()
     noise = model.nominal_std_**2
     assert noise.max() > 4.0 * noise.min()
@@ -370,16 +372,16 @@ def test_all_that_is_told_of_readings_has_the_noise_there(model):
     np.testing.assert_allclose(model.log_predictive_density(X, y), density, rtol=1e-9)
     draws = model.sample_y(X, 4000, include_noise=True) - model.sample_y(X, 4000)
     np.testing.assert_allclose(draws.var(axis=1), noise, rtol=0.15)
-    left_out, spread = model.leave_one_out(include_noise=True)
+    left_out, deviation = model.leave_one_out(include_noise=True)
     _, of_function = model.leave_one_out()
-    there = profile_of(model).relative(
+    there = variance_function_of(model).relative(
         X, (left_out - model._outputs[0].scaling.centre) / model._outputs[0].scaling.scale
     )
-    np.testing.assert_allclose(spread**2 - of_function**2, model.noise_variance_ * there, rtol=1e-9)
+    np.testing.assert_allclose(deviation**2 - of_function**2, model.noise_variance_ * there, rtol=1e-9)
 
 
-def test_new_readings_are_judged_by_the_noise_there(model):
-    """The same distance is a fault where noise is small, and none where it is large."""
+def test_outlier_proba_of_new_observations_uses_local_noise(model):
+    """The same distance makes an outlier where noise is small, and none where it is large."""
     X, *_, noise, _ = growing()
     quiet, loud = np.argmin(noise), np.argmax(noise)
     rows = X[[quiet, loud]]
@@ -388,7 +390,7 @@ def test_new_readings_are_judged_by_the_noise_there(model):
     assert proba[1] < 0.2
 
 
-def test_a_profile_comes_back_from_a_file(model, tmp_path):
+def test_variance_function_survives_a_file(model, tmp_path):
     X, *_ = growing()
     model.save(tmp_path / "model.sgp")
     again = sturdygp.load(tmp_path / "model.sgp")
@@ -402,7 +404,7 @@ def test_a_profile_comes_back_from_a_file(model, tmp_path):
     assert again.summary() == model.summary()
 
 
-def test_a_profile_along_an_input_that_is_not_there_is_refused():
+def test_decode_profile_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
     assert decode_profile(Record("profile", document, arrays), 3).along == 2
@@ -418,27 +420,27 @@ def test_a_profile_along_an_input_that_is_not_there_is_refused():
         ((0.1, -1.0), 0, "most where depth is in the middle"),
     ],
 )
-def test_words_say_where_noise_is_largest(bend, along, words):
+def test_noise_profile_words_say_where_noise_is_largest(bend, along, words):
     profile = NoiseProfile(along, Ranks.of(np.arange(5.0)), np.array(bend))
     assert profile.words(["depth"]) == words
 
 
-def test_readings_seen_through_inducing_inputs_may_have_uneven_noise():
+def test_heteroscedastic_fit_works_with_inducing_inputs():
     X, y, _, noise, _ = growing(600, seed=3)
     model = RobustGPRegressor(inducing=40).fit(X, y)
     assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
     assert np.mean(model.outlier_proba_ > 0.5) < 0.01
 
 
-def test_a_promise_of_uneven_noise_that_is_not_kept_costs_nothing():
-    """A rival that was dropped for it comes back: noise of half a step, rounded, has no faults."""
+def test_search_returns_to_the_hypothesis_without_outliers():
+    """It was dropped for a promise of heteroscedastic noise: noise of half a step has no outliers."""
     rng = np.random.default_rng(3000)
     y = np.round(20.0 + 0.5 * rng.standard_normal(200))
     model = RobustGPRegressor().fit(np.arange(200.0)[:, None], y)
     assert model.outlier_proba_.max() < 0.5
 
 
-def test_rounded_readings_keep_the_noise_that_they_can_show():
+def test_variance_function_respects_rounding():
     X, y, *_ = growing(300, seed=4)
     model = RobustGPRegressor().fit(X, np.round(y))
     assert model.nominal_std_.min() >= 1.0 / np.sqrt(2.0 * np.pi) - 1e-9

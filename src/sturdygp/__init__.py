@@ -14,9 +14,9 @@ from sturdygp.estimators import (
 )
 from sturdygp.estimators.progress import Progress
 from sturdygp.exceptions import ModelFileError, RepeatedRowsWarning
-from sturdygp.methods.asor import AsorPrior
-from sturdygp.methods.mixture import MixturePrior
-from sturdygp.methods.robust import ContaminationPrior
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.likelihoods.mixture import MixturePrior
+from sturdygp.likelihoods.spike_and_slab import AsorPrior
 
 __version__ = version("sturdygp")
 

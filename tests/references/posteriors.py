@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from references import gibbs
 from sturdygp.gp import Marginals, condition
-from sturdygp.methods.alternating import Alternation, Trail
-from sturdygp.methods.asor import AsorPrior
-from sturdygp.methods.asor.method import INITIAL_RATE
-from sturdygp.methods.asor.model import AsorModel, Multipliers
-from sturdygp.methods.base import LEAST_NOISE, Problem, log_noise_box
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
+from sturdygp.likelihoods.spike_and_slab import AsorModel, AsorPrior, Multipliers
+from sturdygp.methods.asor import INITIAL_RATE
 
 E_STEPS = 200
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_choice
-from sturdygp.methods.asor import Asor, AsorPrior
-from sturdygp.methods.asor.method import Solver
+from sturdygp.likelihoods.spike_and_slab import AsorPrior
+from sturdygp.methods.asor import Asor, Solver
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

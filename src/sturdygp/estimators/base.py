@@ -32,10 +32,10 @@ from sturdygp.estimators.validation import check_choice, check_magnitude, check_
 from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
 from sturdygp.exceptions import NotFiniteError, NotPositiveDefiniteError
 from sturdygp.gp.rows import Inputs, Rows, where
+from sturdygp.inference.problem import Problem, default_kernel
 from sturdygp.kernels.base import as_kernel
-from sturdygp.methods.base import Method, Problem, default_kernel
-from sturdygp.methods.repeats import Repeats
-from sturdygp.methods.resolution import resolution
+from sturdygp.methods.fit import Method
+from sturdygp.methods.ties import Repeats, resolution
 
 CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
 OVERFLOW = "numbers on the way are too large, or too small, to be represented"

@@ -11,8 +11,9 @@ import numpy as np
 
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.rows import Rows
-from sturdygp.methods.alternating import Trail, state_of
-from sturdygp.methods.base import Method, Problem, Resume
+from sturdygp.inference.problem import Problem, Resume
+from sturdygp.inference.variational import Trail, state_of
+from sturdygp.methods.fit import Method
 from sturdygp.optimise import Step
 from sturdygp.persistence.archive import ArrayStore, read_archive, write_archive
 from sturdygp.persistence.record import Record

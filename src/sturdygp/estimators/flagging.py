@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
-from sturdygp.methods.base import Verdict
+from sturdygp.likelihoods.base import Verdict
 
 T = TypeVar("T")
 

@@ -13,8 +13,9 @@ from sturdygp.estimators.validation import check_positive
 from sturdygp.gp.inducing import chosen_inputs, moved_inputs
 from sturdygp.gp.posterior import check_inputs
 from sturdygp.gp.rows import Inputs, Rows
+from sturdygp.inference.problem import LONGER, Problem, lengthened
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.base import LONGER, Fit, Method, Problem, lengthened
+from sturdygp.methods.fit import Fit, Method
 from sturdygp.status import Status
 
 Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None

@@ -18,9 +18,9 @@ from sturdygp.estimators.saving import FORMAT, FORMAT_VERSION, ModelState, decod
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.exceptions import ModelFileError
-from sturdygp.methods.asor.model import AsorOutliers
-from sturdygp.methods.mixture import MixtureOutliers
-from sturdygp.methods.robust.contamination import FittedContamination
+from sturdygp.likelihoods.contamination import FittedContamination
+from sturdygp.likelihoods.mixture import MixtureOutliers
+from sturdygp.likelihoods.spike_and_slab import AsorOutliers
 from sturdygp.persistence.archive import read_archive
 from sturdygp.persistence.record import Record
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp.estimators.outputs import FittedOutput, Scaling
 from sturdygp.exceptions import RepeatedRowsWarning
-from sturdygp.methods.base import Fit
+from sturdygp.methods.fit import Fit
 from sturdygp.status import Status
 
 FAR_FROM_ONE = (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_positive
-from sturdygp.methods.mixture import Mixture, MixturePrior
+from sturdygp.likelihoods.mixture import MixturePrior
+from sturdygp.methods.mixture import Mixture
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

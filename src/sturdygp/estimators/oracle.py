@@ -13,7 +13,7 @@ from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import OutputData
 from sturdygp.estimators.standard import known_noise_scaled
 from sturdygp.estimators.validation import check_choice
-from sturdygp.methods.oracle import Oracle
+from sturdygp.methods.gaussian import Oracle
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

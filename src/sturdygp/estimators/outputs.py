@@ -15,8 +15,9 @@ from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.rows import Inputs, Rows, gather, joined
 from sturdygp.gp.sparse import SparsePosterior
 from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.methods.base import Fit, OutlierModel, Verdict
-from sturdygp.methods.t_likelihood import TLikelihood
+from sturdygp.likelihoods.base import OutlierModel, Verdict
+from sturdygp.likelihoods.student_t import TLikelihood
+from sturdygp.methods.fit import Fit
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.validation import check_choice
-from sturdygp.methods.ledger import LedgerEntry, Score
-from sturdygp.methods.robust import REGIMES, ContaminationPrior, Regime, RobustMethod
-from sturdygp.methods.robust.contamination import FittedContamination
+from sturdygp.likelihoods.contamination import FittedContamination
+from sturdygp.likelihoods.contamination_prior import REGIMES, ContaminationPrior, Regime
+from sturdygp.methods.fit import LedgerEntry, Score
+from sturdygp.methods.robust import RobustMethod
 from sturdygp.methods.robust.screening import LEVELS
 
 # The rate below which data are called clean.

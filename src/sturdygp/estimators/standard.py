@@ -8,8 +8,7 @@ from typing import Literal, TypeVar
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import OutputData
 from sturdygp.estimators.validation import check_choice
-from sturdygp.methods.oracle import Oracle
-from sturdygp.methods.standard import Standard
+from sturdygp.methods.gaussian import Oracle, Standard
 
 M = TypeVar("M", Standard, Oracle)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.validation import check_choice, check_positive
-from sturdygp.methods.student_t import StudentT
-from sturdygp.methods.student_t.method import Inference
+from sturdygp.methods.student_t import Inference, StudentT
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ import numpy as np
 from sturdygp.estimators.checkpoint import Checkpoint
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.progress import FitCallback, Pace
-from sturdygp.methods.base import Problem
+from sturdygp.inference.problem import Problem
 from sturdygp.optimise import Step
 from sturdygp.status import Status
 

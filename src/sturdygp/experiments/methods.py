@@ -28,8 +28,8 @@ from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.experiments.problems import Data
 from sturdygp.experiments.task import NOISE, Task, check_member
+from sturdygp.inference.problem import default_kernel
 from sturdygp.kernels.stationary import SquaredExponential
-from sturdygp.methods.base import default_kernel
 
 Box: TypeAlias = tuple[float, float]
 Told: TypeAlias = Literal["nothing", "second moment", "mean and variance"]

@@ -1,56 +1,21 @@
-"""Normal observations with one noise variance and known additions to it: what standard and oracle share."""
+"""Ordinary Gaussian process regression, and the same knowing which observations are outliers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import numpy as np
 
-from sturdygp._typing import FloatArray
-from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.methods.alternating import Alternation, Start, state_of
-from sturdygp.methods.base import Fit, Problem, kernel_starts
-from sturdygp.methods.stages import climb_by_stages
+from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.sites import TINY
+from sturdygp.inference.problem import Problem, kernel_starts
+from sturdygp.inference.variational import Alternation, Start, climb_by_stages, state_of
+from sturdygp.likelihoods.gaussian import GaussianModel
+from sturdygp.methods.fit import Fit
 
 # The largest noise variance, in squares of the targets.
-MOST_NOISE = 10.0
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianModel:
-    """``target ~ N(f, noise + added)``, without latent variables; an infinite addition drops the reading.
-
-    ``extra`` is the logarithm of the noise variance, or empty if that is known.
-    """
-
-    y: FloatArray
-    added: FloatArray | float
-    noise: float
-
-    def noise_at(self, extra: FloatArray) -> float:
-        """The noise variance, if it is learned, or what it is known to be."""
-        return float(np.exp(extra[0])) if extra.size else self.noise
-
-    def sites(self, extra: FloatArray, _: None) -> Sites:
-        """The likelihood itself; a reading with infinite variance says nothing."""
-        precision = np.broadcast_to(1.0 / (self.noise_at(extra) + self.added), self.y.shape)
-        log_scale = 0.5 * (np.log(np.where(precision > 0.0, precision, 2.0 * np.pi)) - LOG_2PI)
-        return Sites(self.y, precision, log_scale)
-
-    def log_prior(self, _extra: FloatArray, _: None) -> float:
-        """None."""
-        return 0.0
-
-    def extra_gradient(self, extra: FloatArray, _: None, marginals: Marginals) -> FloatArray:
-        """Derivative of the evidence with respect to the log of the noise variance."""
-        precision = self.sites(extra, _).precision
-        excess = precision * marginals.second_moment(self.y) - 1.0
-        return np.full(extra.size, 0.5 * self.noise_at(extra) * float(precision @ excess))
-
-    def update(self, _extra: FloatArray, _: None, _marginals: Marginals) -> None:
-        """There is nothing to update."""
+MOST_NOISE_IN_SQUARES = 10.0
 
 
 @dataclass(frozen=True)
@@ -97,4 +62,44 @@ class Gaussian:
 def noise_box(problem: Problem) -> FloatArray:
     """Normal noise has to account for outliers, too, however far they lie beyond the scale of the others."""
     low, high = problem.noise_box[0]
-    return np.array([[low, max(high, log(MOST_NOISE * float(np.mean(problem.y**2)) + TINY))]])
+    return np.array([[low, max(high, log(MOST_NOISE_IN_SQUARES * float(np.mean(problem.y**2)) + TINY))]])
+
+
+@dataclass(frozen=True)
+class Standard:
+    """The likelihood itself chooses the sites."""
+
+    noise_variance: float = 0.5
+    learn_noise: bool = True
+    n_starts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-5
+
+    def fit(self, problem: Problem) -> Fit:
+        """Fit one output."""
+        common = Gaussian(self.noise_variance, self.learn_noise, self.n_starts, self.max_iter, self.tol)
+        return common.fit(problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """Outliers lose their known mean and keep the information that their known variance leaves them.
+
+    ``outlier_variance`` is what contamination adds to the noise variance; infinity drops the reading.
+    """
+
+    outlier_mask: BoolArray
+    outlier_variance: FloatArray
+    outlier_mean: FloatArray
+    noise_variance: float = 0.5
+    learn_noise: bool = True
+    n_starts: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-5
+
+    def fit(self, problem: Problem) -> Fit:
+        """Fit one output."""
+        common = Gaussian(self.noise_variance, self.learn_noise, self.n_starts, self.max_iter, self.tol)
+        y = problem.y - np.where(self.outlier_mask, self.outlier_mean, 0.0)
+        added = np.where(self.outlier_mask, self.outlier_variance, 0.0)
+        return common.fit(replace(problem, y=y, added=added))

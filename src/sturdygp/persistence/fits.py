@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sturdygp.methods.asor.model import AsorOutliers, AsorPrior
-from sturdygp.methods.base import Fit, OutlierModel
-from sturdygp.methods.mixture import MixtureOutliers, MixturePrior
-from sturdygp.methods.noise_profile import BENDS, NoiseProfile, Ranks
-from sturdygp.methods.robust.contamination import Contamination, FittedContamination, OutlierMoments, Shape
-from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.likelihoods.base import OutlierModel
+from sturdygp.likelihoods.contamination import Contamination, FittedContamination, OutlierMoments, Shape
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.likelihoods.heteroscedastic import BENDS, NoiseProfile, Ranks
+from sturdygp.likelihoods.mixture import MixtureOutliers, MixturePrior
+from sturdygp.likelihoods.spike_and_slab import AsorOutliers, AsorPrior
+from sturdygp.methods.fit import Fit
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
 from sturdygp.persistence.record import Record, plain_number

@@ -1,6 +1,5 @@
-"""Learned contamination: how often readings are faulty, how far off they are, and how they are spread."""
+"""The flagship: a Gaussian process that learns how its data are contaminated."""
 
 from sturdygp.methods.robust.method import RobustMethod
-from sturdygp.methods.robust.prior import REGIMES, ContaminationPrior, Regime
 
-__all__ = ["REGIMES", "ContaminationPrior", "Regime", "RobustMethod"]
+__all__ = ["RobustMethod"]

@@ -12,12 +12,12 @@ import numpy as np
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
+from sturdygp.inference.variational import Alternation, Start, Trail
 from sturdygp.kernels.base import Kernel
+from sturdygp.likelihoods.contamination import ContaminationModel, FittedContamination, MixtureState
+from sturdygp.likelihoods.gaussian import GaussianModel
+from sturdygp.likelihoods.heteroscedastic import LEAST_SHARE, NoiseProfile
 from sturdygp.linalg import inverse_positive
-from sturdygp.methods.alternating import Alternation, Start, Trail
-from sturdygp.methods.gaussian import GaussianModel
-from sturdygp.methods.noise_profile import LEAST_SHARE, NoiseProfile
-from sturdygp.methods.robust.contamination import ContaminationModel, FittedContamination, MixtureState
 from sturdygp.methods.robust.hypothesis import Hypothesis
 from sturdygp.methods.robust.variance_function import Heteroscedasticity, NoiseParameters, Residuals
 from sturdygp.optimise import Optimum
@@ -128,7 +128,8 @@ class Refinement:
     ) -> tuple[Conclusion, NoiseParameters]:
         """Noise, responsibilities and outliers for these moments of the function."""
         model, start, axis = before.model, before.start, self.asked_for.axis
-        residuals = Residuals.expected(model.y, marginals, FittedContamination.at(start, model))
+        likelihood = FittedContamination.at(start.extra, start.latent, model)
+        residuals = Residuals.expected(model.y, marginals, likelihood)
         noise, _ = residuals.likeliest(noise, axis.design)
         extra = np.append(noise.coefficients[0], start.extra[1:])
         model, _ = self._with_noise(model, extra, noise)

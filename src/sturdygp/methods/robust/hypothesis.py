@@ -15,12 +15,13 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY
-from sturdygp.methods.alternating import Start, Trail, resume
-from sturdygp.methods.base import Problem
-from sturdygp.methods.ledger import LedgerEntry, Score
-from sturdygp.methods.robust.contamination import ContaminationModel, FittedContamination, MixtureState
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import Start, Trail, resume
+from sturdygp.likelihoods.contamination import ContaminationModel, FittedContamination, MixtureState
+from sturdygp.likelihoods.contamination_prior import FEW_OBSERVATIONS
+from sturdygp.methods.fit import LedgerEntry, Score
 from sturdygp.methods.robust.neighbours import clustering
-from sturdygp.methods.robust.prior import FEW_OBSERVATIONS, FunctionPrior
+from sturdygp.methods.robust.prior import FunctionPrior
 from sturdygp.methods.robust.screening import distinct
 from sturdygp.methods.robust.variance_function import TRUSTED, Heteroscedasticity
 from sturdygp.optimise import Optimum
@@ -144,7 +145,7 @@ class Hypothesis:
     @property
     def likelihood(self) -> FittedContamination:
         """The likelihood with these parameters."""
-        return FittedContamination.at(self.start, self.model)
+        return FittedContamination.at(self.start.extra, self.start.latent, self.model)
 
     @cached_property
     def heteroscedasticity(self) -> Heteroscedasticity | None:

@@ -9,13 +9,13 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import Start, Trail
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.alternating import Start, Trail
-from sturdygp.methods.base import Problem
-from sturdygp.methods.robust.contamination import ContaminationModel, MixtureState
+from sturdygp.likelihoods.contamination import ContaminationModel, MixtureState
+from sturdygp.likelihoods.contamination_prior import N_PARAMETERS
 from sturdygp.methods.robust.hypothesis import Hypothesis
 from sturdygp.methods.robust.neighbours import around
-from sturdygp.methods.robust.prior import N_PARAMETERS
 from sturdygp.methods.robust.screening import LEAST_VARIANCE, TRUST_ALL, Level
 from sturdygp.optimise import Optimum
 

@@ -18,10 +18,11 @@ from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.methods.base import Fit, Problem
-from sturdygp.methods.resolution import resolution
-from sturdygp.methods.robust.contamination import FittedContamination, OutlierMoments, Shape
-from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.inference.problem import Problem
+from sturdygp.likelihoods.contamination import FittedContamination, OutlierMoments, Shape
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.methods.fit import Fit
+from sturdygp.methods.ties import resolution
 from sturdygp.optimise import Callback
 
 # An observation is an outlier if that is more probable than not. More than this fraction of what is left must

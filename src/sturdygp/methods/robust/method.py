@@ -10,14 +10,15 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.methods.alternating import state_of
-from sturdygp.methods.base import Fit, Problem
-from sturdygp.methods.propagation import NaturalSites, Propagation
-from sturdygp.methods.robust.contamination import FittedContamination, OutlierMoments, TiltedMixture
+from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import state_of
+from sturdygp.likelihoods.contamination import FittedContamination, OutlierMoments, TiltedMixture
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.methods.fit import Fit
 from sturdygp.methods.robust.heteroscedastic import Conclusion, with_variance_function
 from sturdygp.methods.robust.masking import SUSPICIONS, Masking, with_masked
 from sturdygp.methods.robust.neighbours import Neighbourhood
-from sturdygp.methods.robust.prior import ContaminationPrior
 from sturdygp.methods.robust.screening import LEVELS, levels
 from sturdygp.methods.robust.search import Found, Search
 from sturdygp.status import Status
@@ -80,7 +81,7 @@ class RobustMethod:
 def calibrated_fit(problem: Problem, conclusion: Conclusion, found: Found) -> Fit:
     """The fit of a conclusion, with intervals and probabilities that allow for doubt."""
     model, start, optimum = conclusion.model, conclusion.start, found.best.optimum
-    likelihood = FittedContamination.at(start, model)
+    likelihood = FittedContamination.at(start.extra, start.latent, model)
     prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
     calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
     posterior = UncertainPosterior.around(

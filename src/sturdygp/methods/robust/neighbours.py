@@ -11,8 +11,8 @@ from scipy.spatial import KDTree
 
 from sturdygp._typing import BoolArray, FloatArray, IntArray
 from sturdygp.gp.rows import Extent
-from sturdygp.methods.base import Problem, in_memory
-from sturdygp.methods.stages import sampled
+from sturdygp.inference.problem import Problem, in_memory
+from sturdygp.inference.variational import sampled
 
 # Standard deviations to a median absolute difference of two normal observations.
 NORMAL_DIFFERENCE = 1.4826 / sqrt(2.0)

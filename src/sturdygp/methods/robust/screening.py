@@ -13,9 +13,9 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.rough import RoughPrior
+from sturdygp.inference.variational import Start
 from sturdygp.kernels.base import Kernel
-from sturdygp.methods.alternating import Start
-from sturdygp.methods.robust.contamination import ContaminationModel, MixtureState
+from sturdygp.likelihoods.contamination import ContaminationModel, MixtureState
 from sturdygp.methods.robust.prior import signal_floor
 
 # Least number of observations near a level, and least variance of scaled targets around it.

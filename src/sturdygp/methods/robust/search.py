@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, log
 
 from sturdygp._caching import cached_property
-from sturdygp.methods.alternating import Alternation, Start, joined, start_at
-from sturdygp.methods.base import LONGER, Problem, Resume, lengthened
-from sturdygp.methods.ledger import LedgerEntry
-from sturdygp.methods.robust.contamination import ContaminationModel, MixtureState, Shape
+from sturdygp.inference.problem import LONGER, Problem, Resume, lengthened
+from sturdygp.inference.variational import Alternation, Start, joined, sampled, start_at
+from sturdygp.likelihoods.contamination import ContaminationModel, MixtureState, Shape
+from sturdygp.likelihoods.contamination_prior import N_PARAMETERS, ContaminationPrior
+from sturdygp.methods.fit import LedgerEntry
 from sturdygp.methods.robust.hypothesis import TOGETHER, Hypothesis, still_possible
 from sturdygp.methods.robust.initialisation import (
     REFINEMENTS,
@@ -25,10 +26,9 @@ from sturdygp.methods.robust.initialisation import (
     second_part_initialisations,
 )
 from sturdygp.methods.robust.neighbours import side_by_side
-from sturdygp.methods.robust.prior import N_PARAMETERS, ContaminationPrior, FunctionPrior
+from sturdygp.methods.robust.prior import FunctionPrior
 from sturdygp.methods.robust.screening import Screened, Screening, distinct, screened
 from sturdygp.methods.robust.variance_function import TRUSTED
-from sturdygp.methods.stages import sampled
 from sturdygp.optimise import Callback, Step, above
 from sturdygp.status import Status
 

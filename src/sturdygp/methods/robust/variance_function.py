@@ -15,10 +15,11 @@ import numpy as np
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.posterior import Marginals, Posterior
 from sturdygp.gp.sites import LOG_2PI, TINY
+from sturdygp.inference.problem import Problem
+from sturdygp.likelihoods.base import LEAST_NOISE
+from sturdygp.likelihoods.contamination import MOST_INLIERS, FittedContamination
+from sturdygp.likelihoods.heteroscedastic import BENDS, LEAST_SHARE, Ranks, bends, input_at
 from sturdygp.linalg import solve_positive
-from sturdygp.methods.base import LEAST_NOISE, Problem
-from sturdygp.methods.noise_profile import BENDS, LEAST_SHARE, Ranks, bends, input_at
-from sturdygp.methods.robust.contamination import MOST_INLIERS, FittedContamination
 
 # Scale of the Cauchy density of each coefficient but the constant, a priori: most are
 # small, but noise may grow a hundredfold.

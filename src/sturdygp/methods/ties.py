@@ -1,4 +1,4 @@
-"""Rows that repeat others exactly: copies of an observation, or observations that agree by chance.
+"""Ties: rows that are copies of others, and targets that are rounded.
 
 Observations at the same inputs tell how large noise is by how much they differ. A row that was copied, as
 when a file is appended to itself, looks like one that agrees exactly: any method then believes in a noise of
@@ -19,15 +19,23 @@ from sturdygp._typing import BoolArray, FloatArray, IntArray
 
 # Rows are copies if chance would make as many agree in fewer than this share of data sets.
 SIGNIFICANCE = 1e-3
+
+
 # Probability that two observations at the same inputs agree, if noise is half of their rounding step. If it
 # is larger, they agree less often; if it is smaller, they share their rounding error, and the second tells
 # little.
 AGREE = 0.5
+
+
 # The same where some at the same inputs differ, by noise or a fault: how many agree is then worth knowing.
 # This is noise of a quarter of the step, or one reading in eight faulty.
 AGREE_BESIDE_OTHERS = 0.75
+
+
 # A value in more than this share of the distinct rows, such as zeros at night, agrees with itself anywhere.
 COMMON = 0.2
+
+
 # Differences between targets below this share of the largest one are rounding errors of arithmetic.
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 
@@ -213,3 +221,33 @@ def changes(order: IntArray, *columns: FloatArray) -> BoolArray:
     differs = np.ones(order.size, dtype=bool)
     differs[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
     return differs
+
+
+# Readings are rounded if fewer than this share of them differ, and so many values or more stand repeatedly.
+# Two will do if either is common.
+DISTINCT, LEVELS, COMMON_LEVEL = 0.5, 3, 0.2
+
+
+# The step is no larger than most distances between these values.
+SMALL_GAPS = 0.25
+
+
+def resolution(y: FloatArray) -> float:
+    """The step of rounded readings; zero if they are not rounded.
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(0).normal(size=200)
+    >>> resolution(y), round(resolution(np.round(y, 1)), 6)
+    (0.0, 0.1)
+
+    A constant with faults, even if these are alike, is not rounded:
+
+    >>> resolution(np.repeat([37.0, -999.0, 41.0], [30, 3, 1]))
+    0.0
+    """
+    values, counts = np.unique(y, return_counts=True)
+    repeated, common = values[counts > 1], np.count_nonzero(counts > COMMON_LEVEL * y.size)
+    if values.size >= DISTINCT * y.size or (repeated.size < LEVELS and common < 2):
+        return 0.0
+    return float(np.quantile(np.diff(repeated), SMALL_GAPS, method="lower"))

@@ -20,16 +20,30 @@ from sturdygp.gp.sites import TINY, Sites
 
 # Damping and most sweeps: first as fast as it goes, then more and more carefully.
 DAMPINGS = ((0.8, 60), (0.3, 150), (0.1, 400))
+
+
 # Marginals and tilted moments agree, in marginal standard deviations; rounding may stop them earlier.
 TOLERANCE = 1e-7
+
+
 ROUNDING = 1e-4
+
+
 # Sweeps without progress after which rounding is to blame.
 PATIENCE = 5
+
+
 HALVINGS = 12
+
+
 # Least size of a site's precision relative to the nominal one: its target is shift / precision.
 LEAST_PRECISION = 1e-8
+
+
 # Size of a negative variance, in those of the prior, that is rounding.
 NO_VARIANCE = 1e-10
+
+
 # Variance, in nominal ones, at which a likelihood is looked at where the kernel knows the function: so little
 # that it makes no difference, and enough for differences of moments to have digits.
 KNOWN = 1e-6
@@ -48,6 +62,8 @@ class Tilted(Protocol):
 
 
 T = TypeVar("T", bound=Tilted)
+
+
 T_co = TypeVar("T_co", bound=Tilted, covariant=True)
 
 

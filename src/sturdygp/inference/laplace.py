@@ -10,10 +10,14 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, ExactPrior
 from sturdygp.gp.sites import Sites
-from sturdygp.methods.t_likelihood import TLikelihood
+from sturdygp.likelihoods.student_t import TLikelihood
 
 MODE_STEPS = 200
+
+
 MODE_TOLERANCE = 1e-9
+
+
 # Least size of a curvature relative to the nominal precision: the site's target divides by it.
 LEAST_CURVATURE = 1e-8
 

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
-from sturdygp.methods.asor.gem import GemState, final_e_step, initial_state, iterate
-from sturdygp.methods.asor.model import (
+from sturdygp.inference.generalised_em import GemState, final_e_step, initial_state, iterate
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
+from sturdygp.likelihoods.spike_and_slab import (
     AsorModel,
     AsorOutliers,
     AsorPrior,
@@ -20,12 +21,12 @@ from sturdygp.methods.asor.model import (
     least_rate,
     update_multipliers,
 )
-from sturdygp.methods.base import Fit, Problem
-from sturdygp.methods.stages import climb_by_stages
+from sturdygp.methods.fit import Fit
 from sturdygp.optimise import Step
 from sturdygp.status import Status
 
 INITIAL_RATE = 20.0
+
 
 Solver = Literal["collapsed", "gem"]
 

@@ -1,48 +1,41 @@
-"""What every method takes and returns, and where the kernel starts."""
+"""What inference is given: one output, a kernel to begin with, and the process behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log, pi, sqrt
-from typing import Protocol
 
 import numpy as np
 from scipy.spatial.distance import pdist
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
-from sturdygp.gp.posterior import Posterior, Prior
+from sturdygp.gp.posterior import Prior
 from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
-from sturdygp.methods.ledger import LedgerEntry
-from sturdygp.methods.noise_profile import NoiseProfile
+from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.optimise import Callback
-from sturdygp.status import Status
 
 # The box of the kernel: length scales relative to the range of an input, variance for scaled targets.
 LENGTH_SCALE_BOX = (0.02, 20.0)
+
+
 VARIANCE_BOX = (1e-4, 1e3)
+
+
 START_LENGTH_SCALE = 0.2
-# The least nominal standard deviation, and the largest nominal variance, for scaled targets.
-LEAST_NOISE, MOST_NOISE = 1e-4, 1e2
+
+
 # The paper starts at a fifth of the median distance, other starts at all of it or a little more.
 LONGER = log(5.0)
+
+
 # A second part of the kernel: its length scales at the start, in standard deviations of each input, its
 # variance, and the box of that: it may be as small as the noise.
 FINE_LENGTH_SCALE, FINE_VARIANCE, FINE_VARIANCE_BOX = 0.3, 1e-2, (1e-8, 1e3)
-# How close to its bound, in the logarithm, a parameter counts as held by it.
-AT_BOUND = 1e-6
-
-
-def log_noise_box(least: float) -> FloatArray:
-    """Lower and upper end of the logarithm of the nominal variance; ``least`` is a standard deviation.
-
-    Readings that are not scaled may be rounded to hundreds: then the largest is in units of the least.
-    """
-    return np.log([[least**2, MOST_NOISE * max(1.0, least**2)]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,72 +114,6 @@ class Problem:
         if self.inducing is None:
             return ExactPrior.at(kernel, self.inputs)
         return SparsePrior.at(kernel, self.X, self.inducing)
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """What a fitted method makes of readings: their log densities, and whether they are outliers."""
-
-    log_density: FloatArray
-    outlier_proba: FloatArray
-
-
-class OutlierModel(Protocol):
-    """The likelihood of a fitted method, as far as readings are concerned."""
-
-    def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted method. ``bound`` is the evidence, or the variational bound on it, with all constants.
-
-    ``weights`` is the share of its nominal precision that each observation keeps. Methods that tell
-    outliers from nominal observations also have their probabilities, and a model for new readings.
-    ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
-    log densities of readings, one for each unless said otherwise. Noise is normal, or Student-t with ``dof``
-    degrees of freedom, whose squared scale ``noise_variance`` then is. ``resume`` is where another fit may
-    start, ``ledger`` the hypotheses that were compared, the winner first.
-    """
-
-    posterior: Posterior
-    noise_variance: float
-    weights: FloatArray
-    bound: float
-    status: Status
-    n_iter: int
-    n_factorizations: int
-    trace: tuple[float, ...]
-    outlier_proba: FloatArray | None = None
-    outlier_model: OutlierModel | None = None
-    n_densities: float | None = None
-    dof: float | None = None
-    noise_profile: NoiseProfile | None = None
-    note: str = ""
-    resume: Resume | None = None
-    ledger: tuple[LedgerEntry, ...] = ()
-
-    def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
-        """Nominal noise variance at rows of inputs where the function has this mean."""
-        profile = self.noise_profile
-        relative = np.ones_like(mean) if profile is None else profile.relative(X, mean)
-        return self.noise_variance * relative
-
-    @property
-    def at_bounds(self) -> tuple[str, ...]:
-        """Names of the kernel's parameters that ended at an end of their box."""
-        kernel = self.posterior.kernel
-        low, high = kernel.bounds.T if kernel.theta.size else np.empty((2, 0))
-        held = (kernel.theta - low < AT_BOUND) | (high - kernel.theta < AT_BOUND)
-        return tuple(name for name, at in zip(kernel.parameter_names, held, strict=True) if at)
-
-
-class Method(Protocol):
-    """A robust method: a rule that chooses the sites."""
-
-    def fit(self, problem: Problem) -> Fit:
-        """Fit one output."""
 
 
 def in_memory(X: Inputs) -> FloatArray:

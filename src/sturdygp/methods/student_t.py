@@ -13,28 +13,42 @@ from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior
-from sturdygp.methods.alternating import Alternation, Start, spread_starts, state_of
-from sturdygp.methods.base import Fit, Problem
-from sturdygp.methods.propagation import NaturalSites, Propagated, Propagation
-from sturdygp.methods.stages import climb_by_stages
-from sturdygp.methods.student_t.laplace import LaplaceFit, approximate
-from sturdygp.methods.student_t.vb import LOG_DOF_BOX, VbModel, Weights, update_weights
-from sturdygp.methods.t_likelihood import TiltedT, TLikelihood
+from sturdygp.inference.expectation_propagation import NaturalSites, Propagated, Propagation
+from sturdygp.inference.laplace import LaplaceFit, approximate
+from sturdygp.inference.problem import Problem
+from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
+from sturdygp.likelihoods.student_t import LOG_DOF_BOX, TiltedT, TLikelihood, VbModel, Weights, update_weights
+from sturdygp.methods.fit import Fit
 from sturdygp.optimise import Evaluation, Optimum, maximise
 from sturdygp.status import Status
 
 START_DOF = 4.0
+
+
 FRACTION = 0.5
+
+
 # Factorisations that a point which fails is charged.
 PRICE = 60
+
+
 FRACTIONAL = "expectation propagation did not converge; this fit is fractional ({:.2g}), which is coarser"
+
+
 NOT_PROPAGATED = (
     "expectation propagation did not converge, not even fractional; this fit is variational Bayes"
 )
+
+
 NO_LAPLACE = "Laplace's approximation does not exist at the start; this fit is variational Bayes"
 
+
 Inference = Literal["ep", "vb", "laplace"]
+
+
 C = TypeVar("C")
+
+
 R = TypeVar("R", Propagated[TiltedT], LaplaceFit)
 
 

@@ -18,14 +18,17 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.methods.alternating import Start
-from sturdygp.methods.base import Verdict
-from sturdygp.methods.robust.prior import ContaminationPrior
+from sturdygp.likelihoods.base import Verdict
+from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 
 # Updates of the inlier weight for each update of the responsibilities: they cost O(n).
 WEIGHT_UPDATES = 2
+
+
 # Least ratio of spread to standard deviation of the noise that an initialisation supposes.
 LEAST_RATIO = 2.5
+
+
 # The largest weight of inliers: a contaminated component is never quite ruled out.
 MOST_INLIERS = 1.0 - 1e-4
 
@@ -275,6 +278,8 @@ def positive_root(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
 
 # Fraction of outliers from which they are on one side.
 MOSTLY = 0.8
+
+
 # Fraction of observations that are outliers in a way not seen in the fit, and how much further off they may
 # be.
 UNSEEN, REACH = 1e-3, 10.0
@@ -330,10 +335,10 @@ class FittedContamination:
     relative_noise: FloatArray = field(default_factory=lambda: np.ones(1))
 
     @classmethod
-    def at(cls, start: Start[MixtureState], model: ContaminationModel) -> Self:
+    def at(cls, extra: FloatArray, latent: MixtureState, model: ContaminationModel) -> Self:
         """The likelihood at a point of an optimisation."""
-        contamination, inlier = Contamination.of(start.extra, model.shape), float(start.latent.inlier_weight)
-        return cls(contamination, inlier, relative_noise=model.relative_noise)
+        contamination = Contamination.of(extra, model.shape)
+        return cls(contamination, float(latent.inlier_weight), relative_noise=model.relative_noise)
 
     @property
     def outliers(self) -> OutlierMoments:

@@ -14,11 +14,13 @@ from scipy.special import expit, gammaln, xlogy
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals, chunks
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.methods.base import Verdict
-from sturdygp.methods.t_likelihood import TLikelihood
+from sturdygp.likelihoods.base import Verdict
+from sturdygp.likelihoods.student_t import TLikelihood
 
 # Updates of the slab's rate for each update of the multipliers: they cost O(n).
 RATE_UPDATES = 2
+
+
 # Readings judged at a time are few enough for a grid of so many points.
 GRID_POINTS = 400
 

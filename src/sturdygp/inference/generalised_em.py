@@ -23,15 +23,23 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.exact import ExactPosterior, condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import Sites
+from sturdygp.inference.variational import expected_log_sites
 from sturdygp.kernels.base import Kernel, Pullback
+from sturdygp.likelihoods.spike_and_slab import AsorModel, Multipliers, update_multipliers, update_rate
 from sturdygp.linalg import cholesky, diagonal
-from sturdygp.methods.alternating import expected_log_sites
-from sturdygp.methods.asor.model import AsorModel, Multipliers, update_multipliers, update_rate
 
 JITTER = 1e-6
+
+
 STEP = 0.05
+
+
 ARMIJO = 1e-4
+
+
 SMALLEST_STEP = 1e-7
+
+
 INNER_ITERATIONS = 25
 
 

@@ -1,4 +1,4 @@
-"""Nominal noise that changes along an input, or with the level of the function."""
+"""Heteroscedastic noise: a variance function of an input, or of the function value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from sturdygp.gp.rows import Inputs, gather, joined
 
 # Places that are kept of a profile, and its coefficients.
 KNOTS, BENDS = 65, 2
+
+
 # The share of the largest variance that noise has everywhere: readings that are exact, where a machine is off
 # or a scale ends, must not bend the noise of all others.
 LEAST_SHARE = 1e-4
+
+
 # Noise is said to be largest in the middle if its variance there is so many times that at either end.
 CLEARLY = 1.2
 

@@ -1,0 +1,1 @@
+"""Inference: how the sites of a likelihood are found."""

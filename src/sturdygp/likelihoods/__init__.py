@@ -1,0 +1,1 @@
+"""Likelihoods: what an observation says of the function."""

@@ -1,0 +1,46 @@
+"""Normal observations with one noise variance and known additions to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Marginals
+from sturdygp.gp.sites import LOG_2PI, Sites
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianModel:
+    """``target ~ N(f, noise + added)``, without latent variables; an infinite addition drops the reading.
+
+    ``extra`` is the logarithm of the noise variance, or empty if that is known.
+    """
+
+    y: FloatArray
+    added: FloatArray | float
+    noise: float
+
+    def noise_at(self, extra: FloatArray) -> float:
+        """The noise variance, if it is learned, or what it is known to be."""
+        return float(np.exp(extra[0])) if extra.size else self.noise
+
+    def sites(self, extra: FloatArray, _: None) -> Sites:
+        """The likelihood itself; a reading with infinite variance says nothing."""
+        precision = np.broadcast_to(1.0 / (self.noise_at(extra) + self.added), self.y.shape)
+        log_scale = 0.5 * (np.log(np.where(precision > 0.0, precision, 2.0 * np.pi)) - LOG_2PI)
+        return Sites(self.y, precision, log_scale)
+
+    def log_prior(self, _extra: FloatArray, _: None) -> float:
+        """None."""
+        return 0.0
+
+    def extra_gradient(self, extra: FloatArray, _: None, marginals: Marginals) -> FloatArray:
+        """Derivative of the evidence with respect to the log of the noise variance."""
+        precision = self.sites(extra, _).precision
+        excess = precision * marginals.second_moment(self.y) - 1.0
+        return np.full(extra.size, 0.5 * self.noise_at(extra) * float(precision @ excess))
+
+    def update(self, _extra: FloatArray, _: None, _marginals: Marginals) -> None:
+        """There is nothing to update."""

@@ -1,0 +1,111 @@
+"""The result of every method: a posterior, a likelihood, how the fit went, what was compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import numpy as np
+
+from sturdygp._typing import FloatArray
+from sturdygp.gp.posterior import Posterior
+from sturdygp.gp.rows import Inputs
+from sturdygp.inference.problem import Problem, Resume
+from sturdygp.likelihoods.base import OutlierModel
+from sturdygp.likelihoods.heteroscedastic import NoiseProfile
+from sturdygp.status import Status
+
+# How close to its bound, in the logarithm, a parameter counts as held by it.
+AT_BOUND = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted method. ``bound`` is the evidence, or the variational bound on it, with all constants.
+
+    ``weights`` is the share of its nominal precision that each observation keeps. Methods that tell
+    outliers from nominal observations also have their probabilities, and a model for new readings.
+    ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
+    log densities of readings, one for each unless said otherwise. Noise is normal, or Student-t with ``dof``
+    degrees of freedom, whose squared scale ``noise_variance`` then is. ``resume`` is where another fit may
+    start, ``ledger`` the hypotheses that were compared, the winner first.
+    """
+
+    posterior: Posterior
+    noise_variance: float
+    weights: FloatArray
+    bound: float
+    status: Status
+    n_iter: int
+    n_factorizations: int
+    trace: tuple[float, ...]
+    outlier_proba: FloatArray | None = None
+    outlier_model: OutlierModel | None = None
+    n_densities: float | None = None
+    dof: float | None = None
+    noise_profile: NoiseProfile | None = None
+    note: str = ""
+    resume: Resume | None = None
+    ledger: tuple[LedgerEntry, ...] = ()
+
+    def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
+        """Nominal noise variance at rows of inputs where the function has this mean."""
+        profile = self.noise_profile
+        relative = np.ones_like(mean) if profile is None else profile.relative(X, mean)
+        return self.noise_variance * relative
+
+    @property
+    def at_bounds(self) -> tuple[str, ...]:
+        """Names of the kernel's parameters that ended at an end of their box."""
+        kernel = self.posterior.kernel
+        low, high = kernel.bounds.T if kernel.theta.size else np.empty((2, 0))
+        held = (kernel.theta - low < AT_BOUND) | (high - kernel.theta < AT_BOUND)
+        return tuple(name for name, at in zip(kernel.parameter_names, held, strict=True) if at)
+
+
+class Method(Protocol):
+    """A robust method: a rule that chooses the sites."""
+
+    def fit(self, problem: Problem) -> Fit:
+        """Fit one output."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What speaks for a hypothesis, in nats: terms that add up, each a property of the hypothesis alone.
+
+    ``elbo`` is the evidence lower bound, ``parameter_prior`` the log density of all parameters, ``occam``
+    what a second part of the kernel costs, ``variance_function`` what heteroscedastic noise would add beyond
+    its own cost, ``structure_prior`` the log prior odds of such an explanation, and ``bounded_noise`` what
+    noise with bounds would add.
+    """
+
+    elbo: float
+    parameter_prior: float
+    occam: float
+    variance_function: float
+    structure_prior: float
+    bounded_noise: float
+
+    @property
+    def total(self) -> float:
+        """The sum of all terms."""
+        return float(sum(getattr(self, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """A hypothesis that was compared, for :meth:`RobustGPRegressor.explain`.
+
+    ``outliers`` is the expected fraction, ``noise`` the standard deviation of the noise in units of the
+    scaled targets, ``iterations`` how far it was optimised. ``convinced`` marks the one exception to the
+    order of scores: a hypothesis that takes more observations for inliers and predicts them better, each from
+    all others.
+    """
+
+    name: str
+    score: Score
+    outliers: float
+    noise: float
+    iterations: int
+    convinced: bool = False
