@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.inputs import InputColumn, NumberInput, decode_input
+from sturdygp.tables.numerals import OTHER
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,12 @@ class Plan:
         )
         if not len(plan.features) == len(plan.centres) == len(plan.scales):
             raise record.fail("scales", f"{len(plan.features)} numbers, as many as there are features")
-        if not plan.targets or not all(scale > 0.0 for scale in plan.scales):
-            raise record.fail("scales", "positive, for one target at least")
+        if not plan.targets or not all(0.0 < scale < inf for scale in plan.scales):
+            raise record.fail("scales", "positive and finite, for one target at least")
+        if not all(map(isfinite, plan.centres)):
+            raise record.fail("centres", "finite")
+        if plan.cell_format.decimal not in OTHER:
+            raise record.fail("decimal", "a point or a comma")
         return plan
 
 
