@@ -17,8 +17,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sturdygp.methods.adaptive.likelihood import BranchLikelihood
-from sturdygp.methods.adaptive.model import Contamination, Shape
 
 from sturdygp import (
     AsorGPRegressor,
@@ -34,6 +32,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.estimators.outputs import Scaling
 from sturdygp.gp.posterior import Marginals
 from sturdygp.kernels import Linear, Matern52, SquaredExponential
+from sturdygp.likelihoods.contamination import Contamination, FittedContamination, Shape
 from sturdygp.likelihoods.mixture import MixtureOutliers
 from sturdygp.status import Status
 
@@ -49,9 +48,9 @@ ESTIMATORS = [
     RobustGPRegressor(),
 ]
 IDS = [type(e).__name__ + getattr(e, "inference", "") for e in ESTIMATORS]
-# Not robust, or only when told.
+# Not robust, or only with a given mask.
 TRUSTING = (StandardGPRegressor, OracleGPRegressor)
-# These tell outliers from nominal readings.
+# These tell outliers from inliers.
 FLAGGING = (AsorGPRegressor, MixtureGPRegressor, RobustGPRegressor)
 
 
@@ -95,7 +94,7 @@ def robust(estimator):
         pytest.skip("not claimed")
 
 
-def test_weights_are_shares_and_outliers_lose_theirs(estimator, data):
+def test_weights_are_within_bounds_and_small_for_outliers(estimator, data):
     model = estimator.fit(data.X, data.y)
     assert np.all((model.weights_ >= 0) & (model.weights_ <= 1 + 1e-12))
     robust(estimator)
@@ -103,7 +102,7 @@ def test_weights_are_shares_and_outliers_lose_theirs(estimator, data):
     assert np.median(model.weights_[gross]) < 0.5 * np.median(model.weights_[~data.outlier_mask])
 
 
-def test_recovers_the_function(estimator, data):
+def test_predict_recovers_the_function(estimator, data):
     robust(estimator)
     model = estimator.fit(data.X, data.y)
     plain = StandardGPRegressor().fit(data.X, data.y)
@@ -111,7 +110,7 @@ def test_recovers_the_function(estimator, data):
     assert error < 0.7 * ordinary
 
 
-def test_finds_the_outliers(estimator, data):
+def test_outlier_proba_finds_the_outliers(estimator, data):
     only(estimator, FLAGGING)
     model = estimator.fit(data.X, data.y)
     gross = data.outlier_mask & (np.abs(data.y - data.f) > 3)
@@ -120,7 +119,7 @@ def test_finds_the_outliers(estimator, data):
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1e6, -3e6), (1e-6, 0.0), (-2.0, 100.0)])
-def test_units_of_the_targets_do_not_matter(estimator, data, scale, shift):
+def test_fit_does_not_depend_on_units_of_targets(estimator, data, scale, shift):
     y = data.y[:, 0]
     a = clone(estimator).fit(data.X, y)
     b = clone(estimator).fit(data.X, scale * y + shift)
@@ -134,7 +133,7 @@ def test_units_of_the_targets_do_not_matter(estimator, data, scale, shift):
     np.testing.assert_allclose(b.trace_[-1], b.bound_, rtol=1e-4)
 
 
-def test_order_of_rows_and_columns_does_not_matter(estimator, data):
+def test_fit_does_not_depend_on_order_of_rows_and_columns(estimator, data):
     y, order = data.y[:, 1], np.random.default_rng(0).permutation(60)
     a = clone(estimator).fit(data.X, y)
     b = clone(estimator).fit(data.X[order], y[order])
@@ -144,19 +143,19 @@ def test_order_of_rows_and_columns_does_not_matter(estimator, data):
     np.testing.assert_allclose(c.predict(data.X_test[:, ::-1]), a.predict(data.X_test), atol=2e-3)
 
 
-def test_units_of_the_inputs_do_not_matter(estimator, data):
+def test_fit_does_not_depend_on_units_of_inputs(estimator, data):
     a = clone(estimator).fit(data.X, data.y[:, 0])
     b = clone(estimator).fit(1e5 * data.X + 3e6, data.y[:, 0])
     np.testing.assert_allclose(b.predict(1e5 * data.X_test + 3e6), a.predict(data.X_test), atol=2e-3)
 
 
-def test_the_unit_of_one_input_does_not_matter(estimator, data):
+def test_fit_does_not_depend_on_the_unit_of_one_input(estimator, data):
     y, unit = data.y[:, 0], np.array([1.0, 1e4])
     a, b = clone(estimator).fit(data.X, y), clone(estimator).fit(unit * data.X, y)
     np.testing.assert_allclose(b.predict(unit * data.X_test), a.predict(data.X_test), atol=2e-3)
 
 
-def test_a_row_with_a_wrong_input_does_not_hide_the_others(estimator):
+def test_fit_follows_others_beside_a_wrong_input(estimator):
     x, rng = np.arange(120.0)[:, None], np.random.default_rng(0)
     truth = 15.0 - 5.0 * np.cos(2.0 * np.pi * x[:, 0] / 48.0)
     y = truth + 0.3 * rng.standard_normal(120)
@@ -167,7 +166,7 @@ def test_a_row_with_a_wrong_input_does_not_hide_the_others(estimator):
     assert np.sqrt(np.mean(error**2)) < 0.2
 
 
-def test_a_gross_outlier_has_bounded_influence(estimator, data):
+def test_fit_bounds_the_influence_of_a_gross_outlier(estimator, data):
     robust(estimator)
     y = make_synthetic(60, 40, rate=0.0, seed=4).y[:, 0]
     moved, missing = y.copy(), y.copy()
@@ -185,7 +184,7 @@ def test_a_gross_outlier_has_bounded_influence(estimator, data):
         assert c.weights_[17] < 1e-6
 
 
-def test_fits_are_deterministic_and_pickle(estimator, data):
+def test_fit_is_deterministic_and_pickles(estimator, data):
     estimator.set_params(n_starts=9, random_state=3)
     a = clone(estimator).fit(data.X[:30], data.y[:30, 0])
     b = clone(estimator).fit(data.X[:30], data.y[:30, 0])
@@ -195,7 +194,7 @@ def test_fits_are_deterministic_and_pickle(estimator, data):
         np.testing.assert_array_equal(x, z)
 
 
-def test_missing_targets_equal_dropped_ones_for_each_output(estimator, data):
+def test_fit_of_missing_targets_equals_dropped_rows_for_each_output(estimator, data):
     y = data.y.copy()
     gone = np.random.default_rng(1).uniform(size=y.shape) < 0.3
     y[gone] = np.nan
@@ -210,7 +209,7 @@ def test_missing_targets_equal_dropped_ones_for_each_output(estimator, data):
         np.testing.assert_allclose(model.weights_[keep, j], single.weights_, rtol=1e-10)
 
 
-def test_several_outputs_have_the_right_shapes_and_values(estimator, data):
+def test_fit_of_several_outputs_has_the_right_shapes_and_values(estimator, data):
     model = clone(estimator).fit(data.X, data.y[:, :3])
     X = data.X_test[:7]
     mean, std = model.predict(X, return_std=True)
@@ -234,13 +233,13 @@ def test_several_outputs_have_the_right_shapes_and_values(estimator, data):
     assert column.predict(X).shape == (7, 1)
 
 
-def test_outputs_in_parallel_give_the_same_answer(estimator, data):
+def test_n_jobs_gives_the_same_answer(estimator, data):
     a = clone(estimator).fit(data.X, data.y)
     b = clone(estimator).set_params(n_jobs=2).fit(data.X, data.y)
     np.testing.assert_allclose(a.predict(data.X_test), b.predict(data.X_test), atol=1e-6)
 
 
-def test_noise_and_densities_are_those_of_a_nominal_reading(estimator, data):
+def test_include_noise_and_densities_are_those_of_an_inlier(estimator, data):
     model = clone(estimator).fit(data.X, data.y[:, 0])
     X, y = data.X_test[:6], data.f_test[:6, 0]
     mean, std = model.predict(X, return_std=True)
@@ -261,7 +260,7 @@ def test_noise_and_densities_are_those_of_a_nominal_reading(estimator, data):
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.1)
 
 
-def test_new_readings_are_judged(estimator, data):
+def test_outlier_proba_judges_new_observations(estimator, data):
     only(estimator, FLAGGING)
     model = clone(estimator).fit(data.X, data.y[:, 0])
     X, y = data.X_test[:5], data.f_test[:5, 0].copy()
@@ -275,7 +274,7 @@ def test_new_readings_are_judged(estimator, data):
         model.outlier_proba(X, np.zeros((5, 2)))
 
 
-def test_works_in_pipelines_searches_and_frames(estimator, data):
+def test_estimator_works_in_pipelines_searches_and_frames(estimator, data):
     frame = pd.DataFrame(data.X, columns=["a", "b"])
     pipe = make_pipeline(StandardScaler(), clone(estimator)).fit(frame, pd.Series(data.y[:, 0]))
     assert np.isfinite(pipe.score(frame, data.f[:, 0]))
@@ -286,7 +285,7 @@ def test_works_in_pipelines_searches_and_frames(estimator, data):
     assert search.fit(frame, clean).best_estimator_.feature_names_in_.tolist() == ["a", "b"]
 
 
-def test_any_kernel_works_in_the_units_of_y(estimator, data):
+def test_kernel_may_be_any_and_is_in_the_units_of_y(estimator, data):
     y = 100.0 * data.y[:, 0]
     ours = clone(estimator).set_params(kernel=Matern52((1.0, 1.0), 1e4, variance_bounds=(1.0, 1e8)))
     ours.fit(data.X, y)
@@ -303,7 +302,7 @@ def test_any_kernel_works_in_the_units_of_y(estimator, data):
     assert held.kernel_.length_scale == 1.5
 
 
-def test_constant_and_tiny_data_work(estimator):
+def test_fit_works_for_constant_and_tiny_data(estimator):
     X = np.linspace(0, 1, 12)[:, None]
     # The standard deviation of the second is a rounding error, not zero.
     for value in (3.0, 0.1):
@@ -319,7 +318,7 @@ def test_constant_and_tiny_data_work(estimator):
     assert same.predict(np.zeros((1, 2)))[0] == pytest.approx(1.0, abs=0.1)
 
 
-def test_densities_of_readings_integrate_to_one(estimator, data):
+def test_log_predictive_density_integrates_to_one(estimator, data):
     only(estimator, FLAGGING)
     model = estimator.fit(data.X, data.y[:, 0])
     x, grid = data.X_test[:1], np.linspace(-400.0, 400.0, 40_001)
@@ -329,7 +328,7 @@ def test_densities_of_readings_integrate_to_one(estimator, data):
     assert np.isnan(model.log_predictive_density(x, [np.nan], allow_outliers=True)).all()
 
 
-def test_a_fit_that_did_not_converge_says_so(estimator, data):
+def test_fit_that_did_not_converge_warns(estimator, data):
     estimator.set_params(max_iter=1)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = estimator.fit(data.X, data.y[:, 0])
@@ -339,7 +338,7 @@ def test_a_fit_that_did_not_converge_says_so(estimator, data):
         clone(estimator).fit(data.X, data.y[:, :2])
 
 
-def test_verbosity_prints_progress(estimator, data, capsys):
+def test_verbose_prints_progress(estimator, data, capsys):
     estimator.set_params(verbose=2).fit(data.X, data.y[:, 0])
     printed = capsys.readouterr().out
     assert "output 0: iteration 1, bound" in printed
@@ -362,7 +361,7 @@ def test_verbosity_prints_progress(estimator, data, capsys):
         ({"callback": 3}, "callback must be a function"),
     ],
 )
-def test_bad_arguments_are_refused(estimator, data, arguments, message):
+def test_fit_refuses_bad_arguments(estimator, data, arguments, message):
     with pytest.raises(ValueError) as error:
         estimator.set_params(**arguments).fit(data.X, data.y[:, 0])
     assert message in str(error.value)
@@ -381,26 +380,26 @@ def test_bad_arguments_are_refused(estimator, data, arguments, message):
         (np.empty((0, 1)), [], "0 sample"),
     ],
 )
-def test_bad_data_are_refused(estimator, X, y, message):
+def test_fit_refuses_bad_data(estimator, X, y, message):
     with pytest.raises(ValueError) as error:
         estimator.fit(X, y)
     assert message in str(error.value)
 
 
 @pytest.mark.parametrize("checkpoint", [3, "no/such/folder/fit.ckpt"])
-def test_checkpoints_that_cannot_be_written_are_refused(estimator, data, checkpoint):
+def test_fit_refuses_a_checkpoint_that_cannot_be_written(estimator, data, checkpoint):
     with pytest.raises(ValueError, match="checkpoint"):
         estimator.set_params(checkpoint=checkpoint).fit(data.X, data.y[:, 0])
 
 
-def test_a_kernel_that_cannot_be_evaluated_is_refused_in_words(estimator):
+def test_fit_refuses_a_kernel_that_cannot_be_evaluated(estimator):
     x = np.linspace(0, 5, 40)[:, None]
     refused = pytest.raises(ValueError, match=r"output 0 cannot be fitted.* in the units of y")
     with refused, pytest.warns(UserWarning, match="not free to follow it"):
         estimator.set_params(kernel=sk.RBF(1.0)).fit(x, 1e-16 * np.sin(x[:, 0]))
 
 
-def test_a_function_through_readings_without_noise_is_refused_in_words():
+def test_robust_fit_refuses_a_function_without_noise():
     x = np.linspace(0, 5, 20)[:, None]
     refused = pytest.raises(ValueError, match=r"output 0 cannot be fitted.* in the units of y")
     with refused, pytest.warns(UserWarning, match="not free to follow it"):
@@ -409,7 +408,7 @@ def test_a_function_through_readings_without_noise_is_refused_in_words():
 
 @pytest.mark.parametrize("kernel", [Matern52(), 2.0 * Matern52(), sk.ConstantKernel() * sk.RBF()], ids=repr)
 @pytest.mark.parametrize("unit", [0.02, 1.0, 50.0])
-def test_the_unit_of_y_does_not_matter_to_a_kernel_of_free_variance(kernel, unit):
+def test_kernel_of_free_variance_does_not_depend_on_the_unit_of_y(kernel, unit):
     rng, x = np.random.default_rng(0), np.linspace(0, 10, 120)[:, None]
     y, bad = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(120), np.arange(120) % 10 == 3
     y[bad] += 3.0
@@ -417,7 +416,7 @@ def test_the_unit_of_y_does_not_matter_to_a_kernel_of_free_variance(kernel, unit
     np.testing.assert_array_equal(model.outlier_proba_ > 0.5, bad)
 
 
-def test_a_kernel_that_cannot_follow_the_scale_of_y_is_warned_of():
+def test_kernel_that_cannot_follow_the_scale_of_y_warns():
     x = np.linspace(0, 10, 40)[:, None]
     ours = SquaredExponential(variance_bounds="fixed"), Matern52(variance_bounds=(0.1, 1.0))
     for kernel in (sk.RBF(), *ours):
@@ -435,7 +434,7 @@ def contaminated(n=80):
 
 
 @pytest.mark.parametrize("unit", [700.0, 1e-3])
-def test_targets_that_are_not_scaled_may_come_in_any_unit_with_a_warning(estimator, unit):
+def test_scale_targets_none_accepts_any_unit_with_a_warning(estimator, unit):
     x, f, y = contaminated()
     near = clone(estimator).set_params(scale_targets=None).fit(x, y)
     with pytest.warns(UserWarning, match=r"output 0: scale_targets=None .* counted in units of"):
@@ -449,7 +448,7 @@ def test_targets_that_are_not_scaled_may_come_in_any_unit_with_a_warning(estimat
 
 
 @pytest.mark.parametrize(("unit", "scale"), [(0.15, 1.0), (1.0, 1.0), (14.0, 1.0), (50.0, 100.0), (7e4, 1e5)])
-def test_targets_of_about_unit_scale_are_left_as_they_are(unit, scale):
+def test_scaling_leaves_targets_of_about_unit_scale(unit, scale):
     y = unit * np.random.default_rng(0).standard_normal(4000) + 3.0
     scaling = Scaling.of(y, None)
     assert (scaling.centre, scaling.scale) == (0.0, pytest.approx(scale, rel=1e-15))
@@ -457,7 +456,7 @@ def test_targets_of_about_unit_scale_are_left_as_they_are(unit, scale):
 
 
 @pytest.mark.parametrize("value", [1e155, -1e300])
-def test_an_input_whose_square_is_no_number_is_refused_by_its_column(estimator, data, value):
+def test_fit_refuses_an_input_whose_square_overflows(estimator, data, value):
     X = data.X.copy()
     X[3, 1] = value
     with pytest.raises(ValueError, match=r"X must lie between .* got -?1e\+\d+ in column 1; correct"):
@@ -467,13 +466,13 @@ def test_an_input_whose_square_is_no_number_is_refused_by_its_column(estimator, 
         estimator.fit(frame, data.y[:, 0])
 
 
-def test_new_inputs_whose_squares_are_no_numbers_are_refused(data):
+def test_predict_refuses_inputs_whose_squares_overflow(data):
     model = StandardGPRegressor().fit(data.X, data.y[:, 0])
     with pytest.raises(ValueError, match="in column 0"):
         model.predict([[1e200, 0.0]])
 
 
-def test_a_kernel_without_variance_leaves_a_constant(estimator):
+def test_kernel_without_variance_leaves_a_constant(estimator):
     y = np.random.default_rng(0).standard_normal(30)
     model = estimator.set_params(kernel=Linear()).fit(np.zeros((30, 2)), y)
     mean, std = model.predict(np.zeros((2, 2)), return_std=True)
@@ -492,7 +491,7 @@ def test_leave_one_out_where_a_kernel_knows_the_function(estimator):
     assert np.all(std[1:] > std[0])
 
 
-def test_a_variance_that_laplace_has_not_stays_missing_with_noise():
+def test_leave_one_out_of_an_improper_laplace_stays_missing_with_noise():
     """Without that observation its approximation is improper; noise does not make it proper."""
     X, rng = np.repeat(np.linspace(0, 6, 5), 2)[:, None], np.random.default_rng(16)
     with pytest.warns(ConvergenceWarning, match="max_factorizations"):
@@ -504,7 +503,7 @@ def test_a_variance_that_laplace_has_not_stays_missing_with_noise():
     np.testing.assert_array_equal(np.isnan(model.leave_one_out(include_noise=True)[1]), missing)
 
 
-def test_probabilities_stay_within_their_bounds_however_far_off_readings_are(estimator):
+def test_outlier_proba_stays_within_bounds_for_any_observation(estimator):
     only(estimator, FLAGGING)
     x, _, y = contaminated()
     y[[3, 50]] = 1e298, -1e60
@@ -515,10 +514,10 @@ def test_probabilities_stay_within_their_bounds_however_far_off_readings_are(est
     np.testing.assert_array_equal(new[:4], 1.0)
 
 
-def test_probabilities_of_certain_observations_are_not_negative():
+def test_responsibility_of_certain_inliers_stays_within_bounds():
     """Where nothing but noise is near, rounding has the last word."""
     rng = np.random.default_rng(0)
-    likelihood = BranchLikelihood(
+    likelihood = FittedContamination(
         Contamination(np.array(1e-3), np.array(0.0), np.array(3.0), Shape.flat(5)), 1.0 - 1e-15
     )
     y, known = 0.03 * rng.standard_normal(5000), Marginals(np.zeros(5000), np.full(5000, 1e-6))
@@ -532,14 +531,14 @@ def test_probabilities_of_certain_observations_are_not_negative():
         assert np.all((far >= 0.0) & (far <= 1.0))
 
 
-def test_numbers_that_overflow_are_told_of_in_the_words_of_the_estimator(data):
+def test_fit_reports_overflow_in_the_words_of_the_estimator(data):
     model = StandardGPRegressor(noise="fixed", init_noise_variance=1e-320)
     with pytest.raises(ValueError, match=r"output 0 cannot be fitted: numbers on the way") as error:
         model.fit(data.X, data.y[:, 0])
     assert "precision must be" not in str(error.value)
 
 
-def test_fits_and_predictions_leave_the_global_random_state_alone(estimator, data):
+def test_estimator_leaves_the_global_random_state_alone(estimator, data):
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     n_starts = 1 if isinstance(estimator, RobustGPRegressor) else 3
     first, second = (
@@ -551,7 +550,7 @@ def test_fits_and_predictions_leave_the_global_random_state_alone(estimator, dat
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_times_are_seconds_whatever_their_unit_and_zone():
+def test_inputs_that_are_times_do_not_depend_on_unit_and_zone():
     hours = pd.date_range("2020-01-01", periods=60, freq="h")
     y = np.sin(np.linspace(0.0, 10.0, 60))
     frame = pd.DataFrame({"t": hours, "since": hours - hours[0]})
@@ -567,7 +566,7 @@ def test_times_are_seconds_whatever_their_unit_and_zone():
     np.testing.assert_allclose(RobustGPRegressor().fit(times, y).predict(times[:3]), y[:3], atol=0.01)
 
 
-def test_masked_entries_are_missing(data):
+def test_masked_arrays_are_missing_targets(data):
     y = data.y[:, 0].copy()
     y[:9] = 1e6
     masked = np.ma.masked_greater(y, 1e5)
@@ -579,8 +578,8 @@ def test_masked_entries_are_missing(data):
         model.fit(np.ma.masked_greater(data.X, 1.0), y)
 
 
-def test_new_readings_may_be_faulty_in_a_way_that_was_not_seen():
-    """All faults of the fit are too high; a monitor must tell one that is too low."""
+def test_outlier_proba_finds_outliers_on_a_side_not_seen():
+    """All outliers of the fit are too high; a monitor must tell one that is too low."""
     rng = np.random.default_rng(2)
     x = np.sort(rng.uniform(0, 10, 300))[:, None]
     y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(300)
@@ -592,7 +591,7 @@ def test_new_readings_may_be_faulty_in_a_way_that_was_not_seen():
     np.testing.assert_array_less(0.95, proba[2:])
 
 
-def test_fill_values_near_the_largest_number_are_outliers_like_others(data):
+def test_fit_accepts_fill_values_near_the_largest_number(data):
     y = data.y[:, 0].copy()
     y[::10] = -np.finfo(np.float64).max
     for model in (
@@ -604,18 +603,18 @@ def test_fill_values_near_the_largest_number_are_outliers_like_others(data):
         assert np.isfinite(model.fit(data.X, y).predict(data.X)).all()
 
 
-def test_the_order_of_rows_does_not_matter_with_many_inputs():
+def test_robust_fit_does_not_depend_on_row_order_with_many_inputs():
     rng = np.random.default_rng(108)
     X = rng.uniform(0, 1, (100, 4))
     y = np.sin(6 * X[:, 0]) + (X[:, 1:] ** 2).sum(axis=1) + 0.2 * rng.standard_normal(100)
-    faulty = rng.random(100) < 0.2
-    y[faulty] += rng.normal(0, 3, faulty.sum())
+    outlier = rng.random(100) < 0.2
+    y[outlier] += rng.normal(0, 3, outlier.sum())
     order = np.random.default_rng(9).permutation(100)
     one, other = RobustGPRegressor().fit(X, y), RobustGPRegressor().fit(X[order], y[order])
     np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-5)
 
 
-def test_noise_in_a_kernel_is_warned_of(data):
+def test_kernel_with_noise_warns(data):
     for kernel, level in ((sk.RBF() + sk.WhiteKernel(), 1), (sk.RBF() + sk.WhiteKernel(1e-6, "fixed"), 0)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -623,14 +622,14 @@ def test_noise_in_a_kernel_is_warned_of(data):
         assert sum("leave WhiteKernel out" in str(each.message) for each in caught) == level
 
 
-def test_samples_of_a_function_that_is_known_nearly_exactly():
+def test_sample_y_of_a_nearly_exact_function():
     x = np.linspace(0, 6, 200)[:, None]
     model = StandardGPRegressor().fit(x, np.sin(x[:, 0]))
     np.testing.assert_allclose(model.sample_y(x)[:, 0], np.sin(x[:, 0]), atol=1e-3)
 
 
-def test_the_scale_of_most_readings_counts_and_of_equal_ones_the_others():
-    """Zeros at night, and three readings that a sensor could not take."""
+def test_scaling_ignores_outliers_and_equal_targets():
+    """Zeros at night, and three fill values."""
     hours, rng = np.arange(0.0, 96.0, 0.5)[:, None], np.random.default_rng(0)
     sun = 5.0 * np.maximum(0.0, np.sin(2.0 * np.pi * (hours[:, 0] - 7.0) / 24.0) - 0.25)
     y = sun + np.where(sun > 0.0, 0.1 * rng.standard_normal(192), 0.0)
@@ -644,12 +643,12 @@ def test_the_scale_of_most_readings_counts_and_of_equal_ones_the_others():
 @pytest.mark.parametrize(
     "estimator", [StandardGPRegressor(), OracleGPRegressor()], ids=["standard", "oracle"]
 )
-def test_known_noise_is_in_the_units_of_y(estimator, data):
+def test_noise_fixed_is_in_the_units_of_y(estimator, data):
     model = clone(estimator).set_params(noise="fixed", init_noise_variance=0.3).fit(data.X, 100 * data.y)
     np.testing.assert_allclose(model.noise_variance_, 0.3)
 
 
-def test_dropped_outliers_have_no_density(data):
+def test_bound_of_an_oracle_leaves_out_dropped_outliers(data):
     y, mask = data.y[:, 0], data.outlier_mask[:, 0]
     dropped = OracleGPRegressor().fit(data.X, y, mask)
     alone = OracleGPRegressor(kernel=dropped.kernel_, init_noise_variance=dropped.noise_variance_)
@@ -657,7 +656,7 @@ def test_dropped_outliers_have_no_density(data):
     assert dropped.bound_ == pytest.approx(alone.bound_, abs=1e-3)
 
 
-def test_ordinary_noise_may_be_much_larger_than_the_scale_of_most_readings():
+def test_noise_variance_may_exceed_the_robust_scale():
     x, rng = np.linspace(0, 6, 60)[:, None], np.random.default_rng(0)
     y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(60)
     y[[10, 40]] += 1000.0, -1000.0
@@ -668,12 +667,12 @@ def test_ordinary_noise_may_be_much_larger_than_the_scale_of_most_readings():
     assert robust_scale.bound_ == pytest.approx(standard.bound_, abs=0.1)
 
 
-def test_degrees_of_freedom_are_reported(data):
+def test_dof_is_reported(data):
     assert StudentTGPRegressor().fit(data.X, data.y[:, 0]).dof_ == 4.0
     assert StudentTGPRegressor(dof="learn").fit(data.X, data.y[:, :2]).dof_.shape == (2,)
 
 
-def test_intervals_of_readings_hold_for_long_tails():
+def test_student_t_intervals_hold_for_long_tails():
     rng = np.random.default_rng(0)
     x, t = rng.uniform(0, 10, (1200, 1)), 0.2 * rng.standard_t(3, 1200)
     y = np.sin(x[:, 0]) + t
@@ -686,18 +685,18 @@ def test_intervals_of_readings_hold_for_long_tails():
 
 
 @pytest.mark.parametrize("scale", [1e160, 1e-160])
-def test_scales_whose_squares_are_no_numbers_are_refused(estimator, data, scale):
+def test_fit_refuses_targets_whose_squares_overflow(estimator, data, scale):
     with pytest.raises(ValueError, match="y has a scale of"):
         estimator.fit(data.X, scale * data.y[:, 0])
 
 
-def test_new_readings_may_be_as_far_off_as_numbers_go(estimator, data):
+def test_outlier_proba_accepts_the_largest_numbers(estimator, data):
     only(estimator, FLAGGING)
     model = estimator.fit(data.X, data.y[:, 0])
     np.testing.assert_allclose(model.outlier_proba(data.X[:2], [1e160, -1e308]), 1.0)
 
 
-def test_a_missing_reading_leaves_the_densities_of_others_alone(estimator, data):
+def test_log_predictive_density_of_others_ignores_a_missing_target(estimator, data):
     model = estimator.fit(data.X, data.y[:, 0])
     alone = model.log_predictive_density(data.X[:1], [1e3])
     both = model.log_predictive_density(data.X[:2], [1e3, np.nan])
@@ -706,7 +705,7 @@ def test_a_missing_reading_leaves_the_densities_of_others_alone(estimator, data)
     assert np.isnan(both[1])
 
 
-def test_scores_pass_over_missing_readings(estimator, data):
+def test_score_leaves_out_missing_targets(estimator, data):
     y = data.y[:, :2].copy()
     model = estimator.fit(data.X, y)
     assert model.score(data.X, y) == pytest.approx(r2_score(y, model.predict(data.X)))
@@ -718,7 +717,7 @@ def test_scores_pass_over_missing_readings(estimator, data):
         model.score(data.X, np.full_like(y, np.nan))
 
 
-def test_an_input_that_is_rarely_off_its_usual_value_is_learned():
+def test_standard_fit_learns_an_input_that_rarely_varies():
     rng = np.random.default_rng(0)
     usual = 1.0 + 0.003 * rng.standard_normal(300)
     usual[rng.choice(300, 12, replace=False)] = rng.uniform(1.5, 5.0, 12)
@@ -728,7 +727,7 @@ def test_an_input_that_is_rarely_off_its_usual_value_is_learned():
     assert np.sqrt(np.mean((model.predict(new) - f_new) ** 2)) < 0.3
 
 
-def test_bad_calls_are_refused(estimator, data):
+def test_predict_refuses_bad_calls(estimator, data):
     with pytest.raises(NotFittedError):
         estimator.predict(data.X)
     estimator.fit(data.X, data.y[:, 0])
@@ -736,7 +735,7 @@ def test_bad_calls_are_refused(estimator, data):
         estimator.predict(data.X, return_std=True, return_cov=True)
 
 
-def test_what_is_no_number_or_no_column_is_refused_by_name(data):
+def test_robust_estimator_refuses_bad_verbose_and_scalar_y(data):
     with pytest.raises(ValueError, match="verbose must be 0, 1 or 2, got 'much'"):
         RobustGPRegressor(verbose="much").fit(data.X, data.y[:, 0])
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
@@ -747,7 +746,7 @@ def test_what_is_no_number_or_no_column_is_refused_by_name(data):
 # ------------------------------------------------------------------------------------ ASOR alone
 
 
-def test_asor_arguments_are_refused(data):
+def test_asor_refuses_bad_arguments(data):
     with pytest.raises(ValueError, match="solver must be one of"):
         AsorGPRegressor(solver="newton").fit(data.X, data.y[:, 0])
     with pytest.raises(ValueError, match="prior must be an AsorPrior"):

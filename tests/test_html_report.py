@@ -263,6 +263,28 @@ def test_shares_are_those_of_a_known_function(result):
     assert not shares(lambda load, *_: np.full_like(load, 3.0)).any()
 
 
+def test_of_many_inputs_those_are_shown_that_matter():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((70, 130))
+    y = X[:, 7] + X[:, 99] + 0.05 * rng.standard_normal(70)
+    y[[3, 30]] += 9.0
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(130)]).assign(y=y)
+    few = flagged(frame, Recipe("mixture"), inputs=("c7", "c99", "c5"))
+    assert section(few, 0, "").inputs_left_out == ""
+    many = flagged(frame, Recipe("mixture"))
+    about = section(many, 0, "")
+    assert about.inputs_left_out.startswith("Shown are 50 of 130 inputs")
+    shown = {each.feature for each in about.influences}
+    assert len(shown) == 50
+    assert {"c7", "c99"} <= shown
+    assert len(about.axes) == 51
+    assert shown == set(about.header) & set(frame.columns)
+    assert {len(row) for row in about.rows} <= {len(about.header)}
+    text = page(many, "data.csv")
+    assert text.count("Shown are 50 of 130 inputs") == 2
+    assert "130 features but 70 rows to learn from" in text
+
+
 def test_parameters_at_a_bound_are_named_by_their_inputs(result):
     model = result.fit.model
     features = model.plan.features

@@ -38,7 +38,14 @@ from sturdygp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from sturdygp.persistence.archive import LARGEST_DOCUMENT, MOST_MEMBERS, ArrayStore, write_archive
+from sturdygp.persistence.archive import (
+    CHECKSUM,
+    LARGEST_DOCUMENT,
+    MOST_MEMBERS,
+    ArrayStore,
+    checksum,
+    write_archive,
+)
 from sturdygp.persistence.kernels import decode_any_kernel, encode_kernel
 from sturdygp.persistence.plain_arrays import array_from_bytes, array_to_bytes
 from sturdygp.persistence.record import Record
@@ -189,7 +196,7 @@ KERNELS = [
     SquaredExponential(
         (1.0, 2.5), 3.0, length_scale_bounds=((0.1, 10.0), (0.2, 20.0)), variance_bounds="fixed"
     ),
-    Matern12(0.1) * Matern32(0.3) + Linear((1.0, 2.0)),
+    Matern12(0.1) * Matern32(0.3, length_scale_bounds=(0.1, np.inf)) + Linear((1.0, 2.0)),
     Constant(2.0, variance_bounds=[1, 10]) * (RationalQuadratic(alpha=0.7) + Periodic(1.0, 0.5)),
     sk.Matern([1.0, 2.0], [(0.1, 10.0), (0.2, 20.0)], nu=np.inf),
     sk.RationalQuadratic(1.5) + sk.ExpSineSquared() * sk.WhiteKernel(0.3, "fixed"),
@@ -284,12 +291,19 @@ def members(content, path):
 
 
 def rewritten(saved, path, change):
-    """The file with its JSON document changed, its checksums right."""
+    """The file with its JSON document changed, by someone who makes its checksum anew."""
     parts = members(saved, path)
     document = json.loads(parts["model.json"])
     change(document)
-    parts["model.json"] = json.dumps(document).encode()
-    return zipped(parts, path)
+    return sealed(document, parts, path)
+
+
+def sealed(document, parts, path):
+    """A file with this document and the arrays of another one, its checksum right."""
+    arrays = [parts[name] for name in sorted(parts, key=lambda n: (len(n), n)) if name != "model.json"]
+    if CHECKSUM in document:
+        document[CHECKSUM] = checksum(document, arrays)
+    return zipped({**parts, "model.json": json.dumps(document).encode()}, path)
 
 
 def zipped(parts, path, method=zipfile.ZIP_STORED):
@@ -319,6 +333,7 @@ def become(estimator):
 
 FIT = ("model", "outputs", 0, "fit")
 BEST = (*FIT, "posterior", "best")
+OUTLIERS = (*FIT, "outlier_model")
 WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
 
 
@@ -336,12 +351,38 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
         (set_at("model", "n_features", to=7), "of shape .None, 7., and is"),
         (set_at("model", "single", to=1), "single should be true or false"),
         (set_at("model", "outputs", to=[]), "one or more outputs"),
-        (set_at("model", "outputs", 0, "scale", to=0.0), "scale should be positive"),
+        (set_at("model", "outputs", 0, "scale", to=0.0), "scale should be a finite number above 0, and is 0"),
+        (set_at("model", "outputs", 0, "scale", to="inf"), "scale should be a finite number above 0"),
+        (set_at("model", "outputs", 0, "centre", to="-inf"), "centre should be a finite number"),
+        (set_at("model", "n_features", to=-1), "n_features should be 1 or more"),
+        (set_at("model", "parameters", "tol", to=-1.0), "tol must be a positive number"),
+        (set_at("model", "parameters", "n_starts", to="many"), "n_starts must be a positive integer"),
+        (set_at("model", "parameters", "verbose", to="x"), "verbose must be"),
         (set_at("model", "outputs", 0, "observed", to=1), "observed should be an array of bool"),
         (set_at("model", "outputs", 0, "readings", to=0), "readings should be an array of float64"),
         (set_at(*FIT, "status", to="FINE"), "status should be one of CONVERGED"),
         (set_at(*FIT, "noise_variance", to=None), "noise_variance should be a number"),
         (set_at(*FIT, "noise_variance", to=10**400), "noise_variance should be a number"),
+        (set_at(*FIT, "noise_variance", to=-1.0), "noise_variance should be a finite number above 0"),
+        (set_at(*FIT, "noise_variance", to="inf"), "noise_variance should be a finite number above 0"),
+        (set_at(*FIT, "dof", to=0), "dof should be a finite number above 0, and is 0"),
+        (set_at(*FIT, "bound", to="inf"), "bound should be a finite number"),
+        (set_at(*FIT, "n_densities", to=-2.0), "n_densities should be a finite number of 0 or more"),
+        (set_at(*FIT, "n_iter", to=-1), "n_iter should be 0 or more"),
+        (set_at(*FIT, "n_factorizations", to=-1), "n_factorizations should be 0 or more"),
+        (set_at(*OUTLIERS, "nominal", to=1.5), "nominal should be a finite number above 0 and of 1 or less"),
+        (set_at(*OUTLIERS, "noise", to=0.0), "noise should be a finite number above 0"),
+        (set_at(*OUTLIERS, "spread", to=-1.0), "spread should be a finite number above 0"),
+        (set_at(*OUTLIERS, "shift", to="inf"), "shift should be a finite number"),
+        (set_at(*OUTLIERS, "width", to=0.0), "width should be a finite number above 0"),
+        (
+            set_at(*OUTLIERS, "found", to={"shift": 0.0, "spread": -1.0}),
+            "spread should be a finite number of 0",
+        ),
+        (
+            set_at(*OUTLIERS, "found", to={"shift": 0.0, "spread": 1.0, "above": 2.0}),
+            "above should be a finite",
+        ),
         (set_at(*FIT, "weights", to=99), "weights should be the number of an array"),
         (set_at(*FIT, "weights", to=-1), "weights should be the number of an array"),
         (set_at(*FIT, "outlier_model", "class", to="Popen"), "name of a model of outliers"),
@@ -351,6 +392,10 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
         (set_at(*BEST, "kernel", "variance_bounds", to="wide"), "variance_bounds should be a pair"),
         (set_at(*BEST, "kernel", "length_scale", to=[1.0] * 5), "must be one pair or 5 pairs"),
         (set_at(*BEST, "kernel", to=WIDE), "5 entries but X has 2 columns"),
+        (set_at(*BEST, "mean", to="inf"), "mean should be a finite number"),
+        (set_at(*BEST, "log_det", to="-inf"), "log_det should be a finite number"),
+        (set_at(*BEST, "factor", "jitter", to=-1.0), "jitter should be a finite number of 0 or more"),
+        (set_at(*BEST, "kernel", "variance_bounds", to=["0.1", "10"]), "variance_bounds should be a pair"),
         (set_at(*BEST, to=[]), "best should be an object"),
     ],
 )
@@ -358,6 +403,139 @@ def test_a_document_that_was_changed_is_refused(change, message, saved, tmp_path
     path = tmp_path / "model.sgp"
     with pytest.raises(ModelFileError, match=message):
         loads(rewritten(saved, path, change), path)
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "message"),
+    [
+        (("weights",), np.nan, "weights should be finite numbers of 0 or more, and has nan"),
+        (("weights",), -0.1, "weights should be finite numbers of 0 or more, and has -0.1"),
+        (("trace",), np.nan, "trace should be finite numbers"),
+        (("outlier_proba",), 1.5, "outlier_proba should be finite numbers of 0 or more and of 1 or less"),
+        (("outlier_proba",), np.nan, "outlier_proba should be finite numbers"),
+        (("outlier_model", "centres"), np.inf, "centres should be finite numbers"),
+        (("noise_profile", "values"), np.nan, "values should be finite numbers"),
+        (("noise_profile", "values"), 99.0, "values should be numbers in ascending order"),
+        (("noise_profile", "ranks"), np.nan, "ranks should be finite numbers of -1 or more and of 1 or less"),
+        (("noise_profile", "ranks"), 1.0, "ranks should be numbers in ascending order"),
+        (("noise_profile", "bend"), np.inf, "bend should be finite numbers"),
+        (("posterior", "best", "alpha"), np.nan, "alpha should be finite numbers"),
+    ],
+    ids=str,
+)
+def test_entries_of_arrays_that_cannot_be_are_refused(where, value, message, saved, tmp_path):
+    path = tmp_path / "model.sgp"
+    parts = members(saved, path)
+    document = json.loads(parts["model.json"])
+    fit = document["model"]["outputs"][0]["fit"]
+    store = [array_to_bytes(np.array(v)) for v in ([0.0, 1.0, 2.0], [-0.5, 0.0, 0.5], [0.1, 0.2])]
+    first = len(parts) - 1
+    parts |= {f"arrays/{first + i}.npy": content for i, content in enumerate(store)}
+    fit["noise_profile"] = {
+        "along": 0, "values": first, "ranks": first + 1, "bend": first + 2, "least": 0.0
+    }  # fmt: skip
+    record = fit
+    for key in where[:-1]:
+        record = record[key]
+    array = array_from_bytes(parts[f"arrays/{record[where[-1]]}.npy"])
+    array[0] = value
+    parts[f"arrays/{first + 3}.npy"] = array_to_bytes(array)
+    # Without the change the file is one that loads.
+    loads(sealed(document, parts, path), path)
+    record[where[-1]] = first + 3
+    with pytest.raises(ModelFileError, match=message):
+        loads(sealed(document, parts, path), path)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "change", "message"),
+    [
+        (StudentTGPRegressor(), set_at(*FIT, "dof", to=-3.0), "dof should be a finite number above 0"),
+        (AsorGPRegressor(), set_at(*OUTLIERS, "rate", to=0.0), "rate should be a finite number above 0"),
+        (
+            AsorGPRegressor(),
+            set_at(*OUTLIERS, "noise_variance", to=-1.0),
+            "noise_variance should be a finite number above 0",
+        ),
+        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "nominal_proba", to="inf"), "should be a finite"),
+        (
+            MixtureGPRegressor(),
+            set_at(*OUTLIERS, "noise_variance", to="inf"),
+            "noise_variance should be a finite number above 0",
+        ),
+        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
+    ],
+    ids=str,
+)
+def test_numbers_of_other_methods_are_looked_at_too(estimator, change, message, tmp_path):
+    X, y = readings()
+    path = tmp_path / "model.sgp"
+    clone(estimator).fit(X[:12], y[:12, 0]).save(path)
+    with pytest.raises(ModelFileError, match=message):
+        loads(rewritten(path.read_bytes(), path, change), path)
+
+
+def test_components_of_a_mixture_have_weights_that_add_up(tmp_path):
+    X, y = readings()
+    path = tmp_path / "model.sgp"
+    MixtureGPRegressor().fit(X, y[:, 0]).save(path)
+    parts = members(path.read_bytes(), path)
+    document = json.loads(parts["model.json"])
+    name = f"arrays/{document['model']['outputs'][0]['fit']['outlier_model']['share']}.npy"
+    parts[name] = array_to_bytes(0.5 * array_from_bytes(parts[name]))
+    with pytest.raises(ModelFileError, match=r"share should be numbers that add up to 1.* 0\.5"):
+        loads(sealed(document, parts, path), path)
+
+
+def test_every_number_that_is_edited_by_hand_is_noticed(saved, tmp_path):
+    """Whatever number of the document is changed, and whichever array, the checksum tells."""
+    path = tmp_path / "model.sgp"
+    parts = members(saved, path)
+
+    def edits(node):
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            if isinstance(value, dict | list):
+                yield from edits(value)
+            elif isinstance(value, int | float):
+                node[key] = (not value) if isinstance(value, bool) else value + 1
+                yield
+                node[key] = value
+
+    document, count = json.loads(parts["model.json"]), 0
+    for _ in edits(document["model"]):
+        count += 1
+        with pytest.raises(ModelFileError, match="does not match its checksum"):
+            loads(zipped({**parts, "model.json": json.dumps(document).encode()}, path), path)
+    assert count > 30
+    for name in parts.keys() - {"model.json"}:
+        changed = parts[name][:-1] + bytes([parts[name][-1] ^ 1])
+        # The last byte of an empty array is that of its header.
+        with pytest.raises(ModelFileError, match=r"does not match its checksum|header that sturdygp"):
+            loads(zipped({**parts, name: changed}, path), path)
+
+
+def test_a_checksum_is_missed_where_it_should_be(saved, tmp_path):
+    path = tmp_path / "model.sgp"
+    with pytest.raises(ModelFileError, match="has no checksum: it was changed"):
+        loads(rewritten(saved, path, lambda document: document.pop(CHECKSUM)), path)
+    # The layout of the document is no part of the content.
+    assert loads(rewritten(saved, path, lambda document: None), path)
+
+
+def test_numbers_of_the_first_format_are_looked_at_without_a_checksum(tmp_path):
+    path, content = tmp_path / "model.sgp", (FILES / "model-v1.sgp").read_bytes()
+    assert CHECKSUM not in json.loads(members(content, path)["model.json"])
+    with pytest.raises(ModelFileError, match="noise_variance should be a finite number above 0"):
+        loads(rewritten(content, path, set_at(*FIT, "noise_variance", to=-1.0)), path)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity"])
+def test_numbers_that_json_does_not_have_are_refused(number, saved, tmp_path):
+    path = tmp_path / "model.sgp"
+    parts = members(saved, path)
+    parts["model.json"] = parts["model.json"].replace(b'"n_iter": ', f'"n_iter": {number}, "x": '.encode())
+    with pytest.raises(ModelFileError, match=f"not JSON .it has the number {number}"):
+        loads(zipped(parts, path), path)
 
 
 def test_a_kernel_nested_without_end_is_refused(saved, tmp_path):

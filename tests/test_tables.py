@@ -714,6 +714,61 @@ def test_many_rows_are_fitted_through_inducing_inputs():
     assert "through 7 inducing inputs." in few.model.estimator.summary()
 
 
+def test_a_sample_of_a_long_table_is_fitted_through_inducing_inputs():
+    """Every row is predicted: with an exact fit a sample would take longer than all rows."""
+    rng = np.random.default_rng(2)
+    n = 3001
+    x = np.linspace(0.0, 20.0, n)
+    frame = pd.DataFrame({"x": x, "y": np.sin(x) + 0.1 * rng.standard_normal(n)})
+    prepared = prepare(frame, Request(targets=("y",)))
+    fitted = fit_table(prepared, Recipe("mixture", sample=60))
+    assert "inducing inputs" in fitted.model.estimator.summary()
+    exact = fit_table(prepare(frame[:-1], Request(targets=("y",))), Recipe("mixture", sample=60))
+    assert "inducing inputs" not in exact.model.estimator.summary()
+
+
+def test_cells_are_looked_through_once(monkeypatch):
+    frame = pd.DataFrame({"a": np.arange(30.0) ** 2, "b": ["x", "y"] * 15, "y": np.arange(30.0)}).astype(str)
+    looked, of = [], Cells.of
+
+    def counted(column, cell_format):
+        looked.append(column.name)
+        return of(column, cell_format)
+
+    monkeypatch.setattr(Cells, "of", staticmethod(counted))
+    file, prepared = TableFile(frame), prepare(frame, Request(targets=("y",)))
+    flag_table(file, prepared, Recipe("mixture"), 0.5)
+    assert sorted(looked) == ["a", "b", "y"]
+
+
+def spectra(n=60, wavelengths=200):
+    """Smooth curves of which one hidden amount determines everything, and the readings; three are faulty."""
+    rng = np.random.default_rng(6)
+    amount, place = rng.uniform(0.0, 1.0, n), np.linspace(0.0, 1.0, wavelengths)
+    curves = np.outer(amount, np.exp(-((place - 0.5) ** 2) / 0.02)) + 0.01 * rng.standard_normal(
+        (n, wavelengths)
+    )
+    y = 100.0 * amount + 0.5 * rng.standard_normal(n)
+    y[[4, 22, 41]] += 60.0
+    return pd.DataFrame(curves, columns=[f"w{i}" for i in range(wavelengths)]).assign(y=y, z=1e-6 * y)
+
+
+def test_many_features_of_few_rows_share_a_length_scale():
+    frame = spectra()
+    prepared = prepare(frame, Request(targets=("y", "z")))
+    result = flag_table(TableFile(frame), prepared, Recipe(), 0.5)
+    assert [np.ndim(kernel.length_scale) for kernel in result.fit.model.estimator.kernel_] == [0, 0]
+    assert result.fit.notes == (
+        "200 features but 60 rows to learn from: one length scale is learned for all features together; "
+        "name the inputs that matter with --inputs for one each",
+    )
+    # In whatever units the targets are.
+    for column in range(2):
+        assert np.flatnonzero(result.flagged[:, column]).tolist() == [4, 22, 41]
+    few = prepare(frame, Request(targets=("y",), inputs=tuple(f"w{i}" for i in range(50))))
+    assert fit_table(few, Recipe("mixture", sample=20)).notes == ()
+
+
 def test_rows_are_chosen():
     usable = np.ones(5001, dtype=bool)
     assert choose_rows(usable, None, 0).all()

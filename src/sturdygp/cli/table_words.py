@@ -11,10 +11,14 @@ from sturdygp._typing import BoolArray
 from sturdygp.cli.say import Saying
 from sturdygp.tables.counting import counted
 from sturdygp.tables.flagging import FittedTable, flags
+from sturdygp.tables.inputs import listed
 from sturdygp.tables.model import Assessment
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.read import TableFile
 from sturdygp.tables.words import rows_in_words, summaries
+
+# Inputs that are named on a terminal; a report and JSON have more.
+SHOWN_INPUTS = 30
 
 
 def say_read(saying: Saying, data: Path, file: TableFile) -> None:
@@ -28,12 +32,13 @@ def say_plan(saying: Saying, plan: Plan) -> None:
     saying.line("Target", ", ".join(plan.targets), targets=list(plan.targets))
     described = [column.describe() for column in plan.inputs]
     inputs = [{"name": c.name, "kind": c.kind, "description": c.describe()} for c in plan.inputs]
-    saying.line("Inputs", ", ".join(described), inputs=inputs)
+    saying.line("Inputs", listed(described, SHOWN_INPUTS), inputs=inputs)
 
 
 def say_fit(saying: Saying, fitted: FittedTable) -> None:
     """Which rows were fitted, and what was found."""
     saying.line("Rows", rows_in_words(fitted.rows), rows=dict(fitted.rows))
+    saying.items("Note", fitted.notes, "fit_notes")
     found = summaries(fitted)
     for target, paragraph in found.items():
         saying.line("Found", f"{target}: {paragraph}")

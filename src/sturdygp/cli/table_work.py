@@ -75,9 +75,10 @@ def predict(
     saying = Saying(output.as_json, output.quiet, {"command": "predict", "threshold": threshold})
     file, loaded = read_for(TableModel.load(model), data, reading)
     marks = CellFormat(reading.missing, file.dialect.decimal)
-    notes = (*loaded.plan.notes(file.frame), *marks_found(file.frame, marks))
+    columns = loaded.plan.columns(file.frame)
+    notes = (*loaded.plan.notes(columns), *marks_found(file.frame, marks))
     with pause(Waiting("Predicting"), output):
-        assessment = loaded.assess(file.frame)
+        assessment = loaded.assess(columns)
     unusable = int(np.isnan(assessment.expected).all(axis=1).sum())
     if unusable == len(file.frame):
         raise TableError(

@@ -111,7 +111,7 @@ TABLE_OPTIONS = (
     click.option(
         "--inducing",
         type=click.IntRange(min=1),
-        help="Inducing inputs to fit through; by default 500 for more than 3000 rows, else an exact fit.",
+        help="Inducing inputs to fit through; by default 500 for a table of more than 3000 rows.",
     ),
     click.option("--sample", type=click.IntRange(min=2), help="Fit so many rows, drawn at random."),
     click.option(

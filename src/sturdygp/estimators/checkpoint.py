@@ -15,10 +15,10 @@ from sturdygp.inference.problem import Problem, Resume
 from sturdygp.inference.variational import Trail, state_of
 from sturdygp.methods.fit import Method
 from sturdygp.optimise import Step
-from sturdygp.persistence.archive import ArrayStore, read_archive, write_archive
+from sturdygp.persistence.archive import Archive, ArrayStore, read_archive, write_archive
 from sturdygp.persistence.record import Record
 
-FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 1
+FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
 # Seconds between writes.
 INTERVAL = 30.0
 
@@ -37,22 +37,24 @@ class Checkpoint:
             return None
         try:
             archive = read_archive(self.path)
-            return self._decode(Record("checkpoint", archive.document, archive.arrays))
+            return self._decode(archive)
         except ModelFileError as error:
             raise ModelFileError(
                 f"{self.path} is no checkpoint of this fit: {error}. Delete it to start afresh"
             ) from error
 
-    def _decode(self, record: Record) -> Resume:
+    def _decode(self, archive: Archive) -> Resume:
+        record = Record("checkpoint", archive.document, archive.arrays)
         if record.fields.get("format") != FORMAT or record.integer("version") != FORMAT_VERSION:
             raise ModelFileError("it was not written by this version of sturdygp")
+        archive.check_content(required=True)
         if record.text("fingerprint") != self.fingerprint:
             raise ModelFileError("it belongs to other data or settings")
         latent = record.child("latent")
         return Resume(
-            x=record.floats("x", None),
-            latent={name: latent.floats(name, ...) for name in latent.fields},
-            curvature=record.floats("curvature", None, None) if record.given("curvature") else None,
+            x=record.finite_floats("x", None),
+            latent={name: latent.finite_floats(name, ...) for name in latent.fields},
+            curvature=record.finite_floats("curvature", None, None) if record.given("curvature") else None,
         )
 
     def keep(self, step: Step, *, at_once: bool = False) -> None:

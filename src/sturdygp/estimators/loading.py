@@ -14,9 +14,10 @@ from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
-from sturdygp.estimators.saving import FORMAT, FORMAT_VERSION, ModelState, decode_state
+from sturdygp.estimators.saving import FIRST_SEALED, FORMAT, FORMAT_VERSION, ModelState, decode_state
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.estimators.watching import check_watchers
 from sturdygp.exceptions import ModelFileError
 from sturdygp.likelihoods.contamination import FittedContamination
 from sturdygp.likelihoods.mixture import MixtureOutliers
@@ -56,7 +57,8 @@ def load(path: str | os.PathLike[str]) -> BaseGPRegressor:
     Raises
     ------
     ModelFileError
-        The file is not a saved model, or is damaged, was changed, or comes from a newer version.
+        The file is not a saved model, or is damaged, was changed, or comes from a newer version. Its content
+        has to match its checksum, and every number has to be one that a fit can give.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[BaseGPRegressor, Record | 
     with said_of(path):
         archive = read_archive(Path(path))
         document = Record("document", archive.document, archive.arrays)
-        check_version(document)
+        archive.check_content(required=checked_version(document) >= FIRST_SEALED)
         model = restore(decode_state(document.child("model")))
         return model, document.child("table") if document.given("table") else None
 
@@ -95,8 +97,8 @@ def said_of(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def check_version(document: Record) -> None:
-    """Refuse other files, and files of versions to come."""
+def checked_version(document: Record) -> int:
+    """The format of a file; refuses other files, and files of versions to come."""
     if document.fields.get("format") != FORMAT:
         raise ModelFileError("it is not a model of sturdygp")
     version = document.integer("version")
@@ -107,6 +109,7 @@ def check_version(document: Record) -> None:
         )
     if version < 1:
         raise document.fail("version", "1 or more")
+    return version
 
 
 def restore(state: ModelState) -> BaseGPRegressor:
@@ -122,4 +125,18 @@ def restore(state: ModelState) -> BaseGPRegressor:
             if output.fit.outlier_proba is None or not isinstance(output.fit.outlier_model, outliers):
                 raise ModelFileError(f"an output lacks the {outliers.__name__} of a {state.estimator}")
     build: Callable[..., BaseGPRegressor] = cls
-    return build(**EARLIER.get(state.estimator, {}) | dict(state.parameters)).restore(state)
+    model = build(**EARLIER.get(state.estimator, {}) | dict(state.parameters))
+    check_parameters(model)
+    return model.restore(state)
+
+
+def check_parameters(model: BaseGPRegressor) -> None:
+    """Refuse arguments that a fit would refuse."""
+    try:
+        check_watchers(model.verbose, model.callback, None)
+        model._common()
+        # The method of an oracle depends on what it is told besides.
+        if not isinstance(model, OracleGPRegressor):
+            model._method()
+    except TypeError as error:
+        raise ModelFileError(f"an argument of its estimator has the wrong type ({error})") from error

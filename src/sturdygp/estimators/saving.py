@@ -20,6 +20,8 @@ from sturdygp.persistence.record import Record, plain_number
 FORMAT = "sturdygp model"
 # Raised when files change so that older versions of sturdygp could not read them; older files stay readable.
 FORMAT_VERSION = 2
+# The first format whose files have a checksum.
+FIRST_SEALED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ def encode_output(output: FittedOutput, store: ArrayStore) -> Json:
 
 def decode_state(record: Record) -> ModelState:
     """What :func:`encode_state` described."""
-    given, n_features = record.child("parameters"), record.integer("n_features")
+    given, n_features = record.child("parameters"), record.count("n_features", 1)
     outputs = [decode_output(each, n_features) for each in record.children("outputs")]
     names = record.texts("feature_names") if record.given("feature_names") else None
     single = record.flag("single")
@@ -128,8 +130,6 @@ def decode_output(record: Record, n_features: int) -> FittedOutput:
         raise record.fail("observed", f"true in {fitted} places")
     if observation is not None and not np.array_equal(np.unique(observation), np.arange(fitted)):
         raise record.fail("observation", f"the numbers of {fitted} observations, each once or more")
-    scaling = Scaling(record.number("centre"), record.number("scale"))
-    if not scaling.scale > 0.0:
-        raise record.fail("scale", "positive")
-    readings = record.floats("readings", n) if record.given("readings") else None
+    scaling = Scaling(record.finite("centre"), record.finite("scale", above=0.0))
+    readings = record.finite_floats("readings", n) if record.given("readings") else None
     return FittedOutput(observed, scaling, fit, readings=readings, observation=observation)

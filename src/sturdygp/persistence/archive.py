@@ -20,6 +20,8 @@ from sturdygp.persistence.plain_arrays import AnyArray, array_from_bytes, array_
 Json: TypeAlias = Mapping[str, object]
 
 DOCUMENT = "model.json"
+# The field of the document that holds the checksum of everything else.
+CHECKSUM = "sha256"
 ARRAY_NAME = re.compile(r"arrays/(?:0|[1-9][0-9]{0,4})\.npy")
 MOST_MEMBERS = 20_000
 LARGEST_DOCUMENT = 8 << 20
@@ -47,15 +49,27 @@ class ArrayStore:
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """What is in a file: a JSON document that refers to arrays by number."""
+    """What is in a file: a JSON document that refers to arrays by number, and the checksum of both."""
 
     document: Json
     arrays: Sequence[AnyArray]
+    checksum: str
+
+    def check_content(self, *, required: bool) -> None:
+        """Refuse content that was not written like that; files of old formats have nothing to tell it by."""
+        if CHECKSUM not in self.document:
+            if required:
+                raise ModelFileError("it has no checksum: it was changed after it was saved")
+        elif self.document[CHECKSUM] != self.checksum:
+            raise ModelFileError(
+                "its content does not match its checksum: it was damaged, or changed after it was saved"
+            )
 
 
 def write_archive(path: Path, document: Json, store: ArrayStore) -> None:
     """Write a file that appears whole or not at all; the same content gives the same bytes."""
-    text = json.dumps(document, allow_nan=False, indent=1).encode("utf-8")
+    sealed = {**document, CHECKSUM: checksum(document, store.contents)}
+    text = json.dumps(sealed, allow_nan=False, indent=1).encode("utf-8")
     if len(text) > LARGEST_DOCUMENT or len(store.contents) >= MOST_MEMBERS:
         raise ValueError("the model is too large for one file; save its outputs as separate models")
     members = {DOCUMENT: text, **{array_name(i): content for i, content in enumerate(store.contents)}}
@@ -70,6 +84,21 @@ def write_archive(path: Path, document: Json, store: ArrayStore) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def checksum(document: Json, contents: Sequence[bytes]) -> str:
+    """SHA-256 of a document and its arrays, however the document is laid out; its own checksum aside.
+
+    It tells files that were damaged or edited. It is no signature: whoever edits a file can make it anew.
+    """
+    plain = {name: value for name, value in document.items() if name != CHECKSUM}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    hashed = sha256()
+    for part in (text, *contents):
+        # The length keeps bytes from moving from one part to the next unseen.
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.hexdigest()
 
 
 def array_name(index: int) -> str:
@@ -94,7 +123,12 @@ def read_archive(path: Path) -> Archive:
         raise
     except (*DAMAGED, struct.error) as error:
         raise ModelFileError(f"it is not a zip archive, or a damaged one ({error})") from error
-    return Archive(parse_document(texts[0]), [array_from_bytes(text) for text in texts[1:]])
+    document = parse_document(texts[0])
+    arrays = [array_from_bytes(text) for text in texts[1:]]
+    try:
+        return Archive(document, arrays, checksum(document, texts[1:]))
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise ModelFileError(f"its document cannot be checked ({error})") from error
 
 
 def check_members(members: Sequence[ZipInfo], file_size: int) -> list[ZipInfo]:
@@ -129,9 +163,14 @@ def in_order(members: Sequence[ZipInfo]) -> list[ZipInfo]:
 def parse_document(text: bytes) -> Json:
     """The JSON document: one object."""
     try:
-        document = json.loads(text.decode("utf-8"))
+        document = json.loads(text.decode("utf-8"), parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"its document is not JSON ({error})") from error
     if not isinstance(document, dict):
         raise ModelFileError("its document is not a JSON object")
     return document
+
+
+def refuse_constant(name: str) -> object:
+    """NaN and infinities are not JSON, though Python reads them."""
+    raise ValueError(f"it has the number {name}")

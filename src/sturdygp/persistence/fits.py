@@ -29,6 +29,9 @@ PRIORS: dict[str, type[Any]] = {
     "MixturePrior": MixturePrior,
 }
 
+# Probabilities are sums, and mixing weights have a floor: they may be off by so much.
+MOST_PROBABLE, SHARE_ROUNDING = 1.0 + 1e-9, 1e-3
+
 
 def encode_prior(prior: Prior) -> Json:
     """A prior: a few numbers."""
@@ -44,7 +47,7 @@ def decode_prior(record: Record) -> Any:
     known = [each.name for each in fields(cls) if each.name in record.fields]
     if len(known) + 1 < len(record.fields):
         raise record.fail("class", f"a prior with no fields but {', '.join(known)}")
-    return cls(**{name: record.number(name) for name in known})
+    return cls(**{name: record.finite(name) for name in known})
 
 
 def encode_fit(fit: Fit, store: ArrayStore) -> Json:
@@ -75,19 +78,21 @@ def decode_fit(record: Record, n_features: int) -> Fit:
         raise record.fail("status", "one of " + ", ".join(Status.__members__))
     return Fit(
         posterior=posterior,
-        noise_variance=record.number("noise_variance"),
-        weights=record.floats("weights", n),
-        bound=record.number("bound"),
+        noise_variance=record.finite("noise_variance", above=0.0),
+        weights=record.finite_floats("weights", n, least=0.0),
+        bound=record.finite("bound"),
         status=Status[status],
-        n_iter=record.integer("n_iter"),
-        n_factorizations=record.integer("n_factorizations"),
-        trace=tuple(record.floats("trace", None).tolist()),
-        outlier_proba=record.floats("outlier_proba", n) if record.given("outlier_proba") else None,
+        n_iter=record.count("n_iter"),
+        n_factorizations=record.count("n_factorizations"),
+        trace=tuple(record.finite_floats("trace", None).tolist()),
+        outlier_proba=record.finite_floats("outlier_proba", n, least=0.0, most=MOST_PROBABLE)
+        if record.given("outlier_proba")
+        else None,
         outlier_model=decode_outliers(record.child("outlier_model"))
         if record.given("outlier_model")
         else None,
-        n_densities=record.number("n_densities") if record.given("n_densities") else None,
-        dof=record.number("dof") if record.given("dof") else None,
+        n_densities=record.finite("n_densities", least=0.0) if record.given("n_densities") else None,
+        dof=record.finite("dof", above=0.0) if record.given("dof") else None,
         noise_profile=decode_profile(record.child("noise_profile"), n_features)
         if record.given("noise_profile")
         else None,
@@ -111,9 +116,12 @@ def decode_profile(record: Record, n_features: int) -> NoiseProfile:
     along = record.integer("along") if record.given("along") else None
     if along is not None and not 0 <= along < n_features:
         raise record.fail("along", f"the number of one of {n_features} inputs")
-    values = record.floats("values", None)
-    ranks = Ranks(values, record.floats("ranks", len(values)))
-    return NoiseProfile(along, ranks, record.floats("bend", BENDS), record.number("least"))
+    values = record.ascending("values", None)
+    if not len(values):
+        raise record.fail("values", "one number at least")
+    ranks = Ranks(values, record.ascending("ranks", len(values), least=-1.0, most=1.0))
+    least = record.finite("least", least=0.0)
+    return NoiseProfile(along, ranks, record.finite_floats("bend", BENDS), least)
 
 
 def encode_outliers(model: OutlierModel, store: ArrayStore) -> Json:
@@ -170,25 +178,39 @@ def decode_asor(record: Record) -> AsorOutliers:
     prior = decode_prior(record.child("prior"))
     if not isinstance(prior, AsorPrior):
         raise record.fail("prior", "an AsorPrior")
-    return AsorOutliers(record.number("noise_variance"), record.number("rate"), prior)
+    noise, rate = record.finite("noise_variance", above=0.0), record.finite("rate", above=0.0)
+    return AsorOutliers(noise, rate, prior)
 
 
 def decode_mixture(record: Record) -> MixtureOutliers:
     """A mixture of normals."""
-    share = record.floats("share", None)
-    return MixtureOutliers(record.number("noise_variance"), share, record.floats("ratio", len(share)))
+    share = record.finite_floats("share", None, above=0.0)
+    if abs(float(share.sum()) - 1.0) > SHARE_ROUNDING:
+        raise record.fail("share", f"numbers that add up to 1, and they add up to {share.sum():g}")
+    noise = record.finite("noise_variance", above=0.0)
+    return MixtureOutliers(noise, share, record.finite_floats("ratio", len(share), above=0.0))
 
 
 def decode_branches(record: Record) -> FittedContamination:
     """Nominal readings, and faults with a learned shift, spread and shape."""
-    shape = Shape(record.text("shape"), record.floats("centres", None), record.number("width"))
-    noise, shift, spread = (np.asarray(record.number(name)) for name in ("noise", "shift", "spread"))
-    found = None
-    if record.given("found"):
-        faults = record.child("found")
-        above = faults.number("above") if faults.given("above") else None
-        found = OutlierMoments(faults.number("shift"), faults.number("spread"), above)
-    return FittedContamination(Contamination(noise, shift, spread, shape), record.number("nominal"), found)
+    centres, width = record.finite_floats("centres", None), record.finite("width", above=0.0)
+    if not centres.size:
+        raise record.fail("centres", "one number at least")
+    contamination = Contamination(
+        noise=np.asarray(record.finite("noise", above=0.0)),
+        shift=np.asarray(record.finite("shift")),
+        spread=np.asarray(record.finite("spread", above=0.0)),
+        shape=Shape(record.text("shape"), centres, width),
+    )
+    nominal = record.finite("nominal", above=0.0, most=1.0)
+    found = decode_faults(record.child("found")) if record.given("found") else None
+    return FittedContamination(contamination, nominal, found)
+
+
+def decode_faults(record: Record) -> OutlierMoments:
+    """What :func:`encode_faults` described."""
+    above = record.finite("above", least=0.0, most=MOST_PROBABLE) if record.given("above") else None
+    return OutlierMoments(record.finite("shift"), record.finite("spread", least=0.0), above)
 
 
 OUTLIER_MODELS: dict[str, Callable[[Record], KnownModel]] = {

@@ -21,7 +21,7 @@ from sturdygp.kernels.stationary import (
     SquaredExponential,
 )
 from sturdygp.persistence.archive import Json
-from sturdygp.persistence.record import Record, plain_number
+from sturdygp.persistence.record import Record, as_number, plain_number
 
 LEAVES: dict[str, type[LeafKernel]] = {
     "SquaredExponential": SquaredExponential,
@@ -57,6 +57,7 @@ ADAPTER = "SklearnKernel"
 PARTS = ("k1", "k2", "kernel")
 # The power of a kernel may have any sign; other parameters are positive.
 EXPONENT = "exponent"
+SMOOTHNESS = "nu"
 # Sums of sums: deeper than anyone writes, and shallow enough for Python's stack.
 DEEPEST = 60
 
@@ -139,7 +140,7 @@ def decode_any_kernel(record: Record, depth: int = 0) -> object:
         inner = decode_any_kernel(record.child("kernel"), depth + 1)
         if not isinstance(inner, theirs.Kernel):
             raise record.fail("kernel", "a kernel of scikit-learn")
-        return SklearnKernel(inner, positive(record, "factor"))
+        return SklearnKernel(inner, record.finite("factor", above=0.0))
     if name in SKLEARN:
         return decode_sklearn(name, record, depth)
     raise record.fail("class", "the name of a kernel that sturdygp knows")
@@ -182,15 +183,20 @@ def decode_sklearn(name: str, record: Record, depth: int) -> object:
 def exponent(record: Record) -> float:
     """The power of a kernel, whole or not."""
     whole = isinstance(record.fields.get(EXPONENT), int)
-    return record.integer(EXPONENT) if whole else record.number(EXPONENT)
+    return record.integer(EXPONENT) if whole else record.finite(EXPONENT)
 
 
 def positive(record: Record, name: str) -> Any:
-    """A positive number, or an array of them."""
+    """A positive number, or an array of them; a Matérn kernel may be infinitely smooth."""
     value = np.asarray(record.numbers(name))
-    if not (value.size and np.all(value > 0.0)):
-        raise record.fail(name, "positive")
+    if not (value.size and np.all(value > 0.0) and (name == SMOOTHNESS or np.isfinite(value).all())):
+        raise record.fail(name, "positive and finite")
     return float(value) if value.ndim == 0 else value
+
+
+def as_numbers(value: object, wrong: ModelFileError) -> float | list[float]:
+    """A number, infinite ones included, or a list of them."""
+    return [as_number(each, wrong) for each in value] if isinstance(value, list) else as_number(value, wrong)
 
 
 def bounds_of(record: Record, name: str) -> Bounds:
@@ -198,12 +204,13 @@ def bounds_of(record: Record, name: str) -> Bounds:
     value = record.fields.get(name)
     if value == "fixed":
         return "fixed"
+    wrong = record.fail(name, 'a pair, a list of pairs, or "fixed"')
     try:
-        pairs = np.array(record.items(name), dtype=np.float64)
-    except (TypeError, ValueError):
-        pairs = np.empty(0)
+        pairs = np.array([as_numbers(row, wrong) for row in record.items(name)])
+    except ValueError:
+        raise wrong from None
     if pairs.shape == (2,):
         return float(pairs[0]), float(pairs[1])
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise record.fail(name, 'a pair, a list of pairs, or "fixed"')
+        raise wrong
     return tuple((float(low), float(high)) for low, high in pairs)

@@ -135,25 +135,25 @@ def decode_exact(record: Record, n_features: int) -> ExactPosterior:
         precision=sites.precision,
         root=np.sqrt(np.maximum(sites.precision, 0.0)),
         chol=decode_cholesky(record.child("factor"), n),
-        W=finite(record, "W", n, None),
-        log_det=record.number("log_det"),
+        W=record.finite_floats("W", n, None),
+        log_det=record.finite("log_det"),
     )
     kernel = kernel_for(record, n_features)
-    return ExactPosterior(kernel, X, sites, record.number("mean"), factor, finite(record, "alpha", n))
+    return ExactPosterior(kernel, X, sites, record.finite("mean"), factor, record.finite_floats("alpha", n))
 
 
 def decode_sparse(record: Record, n_features: int) -> SparsePosterior:
     """The same for inducing inputs."""
     X = inputs(record, "X", n_features)
     features = decode_features(record.child("features"), n_features)
-    m, mean = len(features.Z), record.number("mean")
+    m, mean = len(features.Z), record.finite("mean")
     factor = decode_cholesky(record.child("factor"), m)
     return SparsePosterior(
         kernel=features.kernel,
         sites=decode_sites(record.child("sites"), len(X)),
         mean=mean,
         features=features,
-        solution=Solution(factor, finite(record, "weights", m), mean),
+        solution=Solution(factor, record.finite_floats("weights", m), mean),
         prior=SparsePrior(features, X),
     )
 
@@ -183,21 +183,21 @@ def decode_features(record: Record, n_features: int) -> Features:
 
 def decode_cholesky(record: Record, n: int) -> Cholesky:
     """A triangular factor that can be solved with."""
-    lower = unpack(finite(record, "lower", n * (n + 1) // 2), n)
+    lower = unpack(record.finite_floats("lower", n * (n + 1) // 2), n)
     if not np.all(lower.diagonal() > 0.0):
         raise record.fail("lower", "a triangle with a positive diagonal")
-    return Cholesky(lower, record.number("jitter"))
+    return Cholesky(lower, record.finite("jitter", least=0.0))
 
 
 def decode_mean(record: Record, n_features: int) -> ExactMean | SparseMean:
     """What :func:`encode_mean` described."""
-    name, mean = record.text("class"), record.number("mean")
+    name, mean = record.text("class"), record.finite("mean")
     if name == "ExactMean":
         X = inputs(record, "X", n_features)
-        return ExactMean(kernel_for(record, n_features), X, mean, finite(record, "alpha", len(X)))
+        return ExactMean(kernel_for(record, n_features), X, mean, record.finite_floats("alpha", len(X)))
     if name == "SparseMean":
         features = decode_features(record.child("features"), n_features)
-        return SparseMean(features, finite(record, "weights", len(features.Z)), mean)
+        return SparseMean(features, record.finite_floats("weights", len(features.Z)), mean)
     raise record.fail("class", "the name of a mean function that sturdygp knows")
 
 
@@ -218,14 +218,6 @@ def kernel_for(record: Record, n_features: int) -> Kernel:
     kernel = decode_kernel(record.child("kernel"))
     kernel(np.zeros((1, n_features)))
     return kernel
-
-
-def finite(record: Record, name: str, *shape: int | None) -> FloatArray:
-    """An array of finite floats."""
-    values = record.floats(name, *shape)
-    if not np.isfinite(values).all():
-        raise record.fail(name, "finite")
-    return values
 
 
 def pack(lower: FloatArray) -> FloatArray:

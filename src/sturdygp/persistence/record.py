@@ -45,6 +45,20 @@ class Record:
         """A number, infinite ones included."""
         return as_number(self.fields.get(name), self.fail(name, "a number"))
 
+    def finite(self, name: str, *, above: float = -inf, least: float = -inf, most: float = inf) -> float:
+        """A finite number, greater than ``above`` and from ``least`` to ``most``."""
+        value = self.number(name)
+        if not (isfinite(value) and value > above and least <= value <= most):
+            raise self.fail(name, f"a finite number{in_range(above, least, most)}, and is {value:g}")
+        return value
+
+    def count(self, name: str, least: int = 0) -> int:
+        """A whole number that is not negative, or not less than another."""
+        value = self.integer(name)
+        if value < least:
+            raise self.fail(name, f"{least} or more, and is {value}")
+        return value
+
     def integer(self, name: str) -> int:
         """A whole number."""
         value = self.fields.get(name)
@@ -115,6 +129,30 @@ class Record:
         """An array of floats of a given shape; None leaves a size open, ``...`` alone all of them."""
         return self._array(name, np.dtype(np.float64), shape)
 
+    def finite_floats(
+        self,
+        name: str,
+        *shape: int | EllipsisType | None,
+        above: float = -inf,
+        least: float = -inf,
+        most: float = inf,
+    ) -> FloatArray:
+        """An array of finite floats, each greater than ``above`` and from ``least`` to ``most``."""
+        values = self.floats(name, *shape)
+        good = np.isfinite(values) & (values > above) & (values >= least) & (values <= most)
+        if not good.all():
+            raise self.fail(
+                name, f"finite numbers{in_range(above, least, most)}, and has {values[~good][0]:g}"
+            )
+        return values
+
+    def ascending(self, name: str, *shape: int | None, least: float = -inf, most: float = inf) -> FloatArray:
+        """An array of finite floats, of which none is less than the one before."""
+        values = self.finite_floats(name, *shape, least=least, most=most)
+        if np.any(np.diff(values) < 0.0):
+            raise self.fail(name, "numbers in ascending order")
+        return values
+
     def truths(self, name: str, *shape: int | None) -> BoolArray:
         """An array of truth values of a given shape."""
         return self._array(name, np.dtype(np.bool_), shape)
@@ -152,3 +190,16 @@ def as_number(value: object, wrong: ModelFileError) -> float:
     if not isfinite(number):
         raise wrong
     return number
+
+
+def in_range(above: float, least: float, most: float) -> str:
+    """Limits of a number as the end of a sentence.
+
+    Examples
+    --------
+    >>> in_range(0.0, -inf, inf), in_range(-inf, 0.0, 1.0), in_range(-inf, -inf, inf)
+    (' above 0', ' of 0 or more and of 1 or less', '')
+    """
+    limits = ((above, f"above {above:g}"), (least, f"of {least:g} or more"), (most, f"of {most:g} or less"))
+    words = [text for limit, text in limits if isfinite(limit)]
+    return f" {' and '.join(words)}" if words else ""

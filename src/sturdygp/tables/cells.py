@@ -82,6 +82,10 @@ class Cells:
 
     def numbers(self) -> FloatArray:
         """Numbers, NaN where there is none."""
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> FloatArray:
         values = self.values
         if is_time(values):
             return np.full(len(values), np.nan)
@@ -93,6 +97,16 @@ class Cells:
 
     def times(self, time_format: str) -> Times:
         """Times in UTC, NaT where there is none, or one that is not between the years 1677 and 2262."""
+        if time_format not in self._times:
+            self._times[time_format] = self._times_in(time_format)
+        return self._times[time_format]
+
+    @cached_property
+    def _times(self) -> dict[str, Times]:
+        """Times by the format in which they were read."""
+        return {}
+
+    def _times_in(self, time_format: str) -> Times:
         # A year alone would be a time too; in a column of times -200 and 9999 stand for a missing one.
         likely = self.given & np.isnan(self.numbers()) & ~self.values.isin(MOMENTS)
         shown = self.values.where(likely)
@@ -187,6 +201,28 @@ class Cells:
             return None
         fitting = (each for each in CLOCKS if self.are_remarks(self.given & np.isnan(self.clocks(each))))
         return next(fitting, None)
+
+
+class Columns:
+    """Columns of a table as cells. Looking through cells takes time, so that it is done once for each."""
+
+    def __init__(self, frame: pd.DataFrame, cell_format: CellFormat) -> None:
+        self.frame, self.cell_format = frame, cell_format
+        self._known: dict[str, Cells] = {}
+
+    def __getitem__(self, name: str) -> Cells:
+        """One column."""
+        if name not in self._known:
+            self._known[name] = Cells.of(self.frame[name], self.cell_format)
+        return self._known[name]
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the table has a column."""
+        return name in self.frame
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.frame)
 
 
 def plain_text(cell: Any) -> str:

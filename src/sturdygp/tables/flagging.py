@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sturdygp._typing import BoolArray
+from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.inducing import AUTO_COUNT, EXACT_ROWS
 from sturdygp.estimators.mixture import MixtureGPRegressor
+from sturdygp.estimators.outputs import Scaling
 from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.gp.rows import evenly_spaced
+from sturdygp.inference.problem import VARIANCE_BOX, default_kernel, median_distance
+from sturdygp.kernels.base import Kernel
+from sturdygp.kernels.stationary import SquaredExponential
 from sturdygp.tables.digits import readable
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.model import Assessment, TableModel
@@ -36,6 +43,13 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "standard": StandardGPRegressor,
 }
 PROBA_DECIMALS = 6
+# Features above which each has no length scale of its own where readings are fewer still: they cannot tell so
+# many, and the time that it takes to learn them grows with their cube.
+MANY_FEATURES = 50
+ONE_LENGTH_SCALE = (
+    "{} features but {} rows to learn from: one length scale is learned for all features together; "
+    "name the inputs that matter with --inputs for one each"
+)
 
 
 @dataclass(frozen=True)
@@ -60,20 +74,29 @@ class Recipe:
                 "leave one of them out"
             )
 
-    def estimator(self) -> BaseGPRegressor:
-        """The model: exact for few rows, with inducing inputs for many."""
-        cls, inducing = METHODS[self.method], self.inducing or "auto"
-        believed: dict[str, Any] = {"faults": "many"} if self.many_faults else {}
-        return cls(inducing=inducing, random_state=self.seed, callback=self.callback, **believed)
+    def estimator(self, rows: int, kernel: Kernel | None = None) -> BaseGPRegressor:
+        """The model for a table of so many rows: exact for few, with inducing inputs for many.
+
+        All rows of the table count, also if a sample is fitted: each is predicted, and that takes the time.
+        """
+        automatic = "auto" if rows <= EXACT_ROWS else AUTO_COUNT
+        special: dict[str, Any] = {} if kernel is None else {"kernel": kernel}
+        if self.many_faults:
+            special["faults"] = "many"
+        inducing = self.inducing or automatic
+        return METHODS[self.method](
+            inducing=inducing, random_state=self.seed, callback=self.callback, **special
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedTable:
-    """A model, the rows that it was fitted to, and how many rows there were of which kind."""
+    """A model, the rows that it was fitted to, how many rows there were of which kind, and notes."""
 
     model: TableModel
     fitted: BoolArray
     rows: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
 
 def fit_table(prepared: Prepared, recipe: Recipe) -> FittedTable:
@@ -88,9 +111,29 @@ def fit_table(prepared: Prepared, recipe: Recipe) -> FittedTable:
     fitted = choose_rows(complete & read, recipe.sample, recipe.seed)
     plan = prepared.plan.scaled_to(prepared.raw[complete])
     X, y = plan.scaled(prepared.raw[fitted]), prepared.readings[fitted]
-    estimator = recipe.estimator().fit(X, y[:, 0] if len(plan.targets) == 1 else y)
+    shared = X.shape[1] > max(MANY_FEATURES, len(X))
+    notes = (ONE_LENGTH_SCALE.format(X.shape[1], len(X)),) if shared else ()
+    estimator = recipe.estimator(int(complete.sum()), shared_kernel(X, y) if shared else None)
+    estimator.fit(X, y[:, 0] if len(plan.targets) == 1 else y)
     rows |= {"usable": int((complete & read).sum()), "fitted": int(fitted.sum())}
-    return FittedTable(TableModel(plan, estimator), fitted, rows)
+    return FittedTable(TableModel(plan, estimator), fitted, rows, notes)
+
+
+def shared_kernel(X: FloatArray, y: FloatArray) -> SquaredExponential:
+    """A kernel with one length scale for all features, which starts at the median distance between rows.
+
+    Its bounds are those of the usual kernel, for distances in so many directions and the units of ``y``.
+    """
+    usual = default_kernel(X)
+    low, high = np.array(usual.length_scale_bounds, dtype=np.float64).T
+    squares = [Scaling.of(column[~np.isnan(column)], "robust").scale ** 2 for column in y.T]
+    least, most = VARIANCE_BOX
+    return SquaredExponential(
+        median_distance(evenly_spaced(X)),
+        float(np.exp(np.mean(np.log(squares)))),
+        length_scale_bounds=(float(low.min()), float(high.max()) * sqrt(X.shape[1])),
+        variance_bounds=(least * min(squares), most * max(squares)),
+    )
 
 
 def choose_rows(usable: BoolArray, sample: int | None, seed: int) -> BoolArray:
@@ -133,7 +176,8 @@ class FlagResult:
 def flag_table(file: TableFile, prepared: Prepared, recipe: Recipe, threshold: float) -> FlagResult:
     """Fit a model that tells outliers, and judge every row of the table."""
     fit = fit_table(prepared, recipe)
-    return FlagResult(file, prepared, fit, fit.model.assess(file.frame, fit.fitted), threshold)
+    assessment = fit.model.assess_rows(prepared.raw, prepared.readings, fit.fitted)
+    return FlagResult(file, prepared, fit, assessment, threshold)
 
 
 def result_names(target: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.tables.cells import REMARKS, CellFormat, Cells
+from sturdygp.tables.cells import REMARKS, CellFormat, Cells, Columns
 from sturdygp.tables.counting import counted
 from sturdygp.tables.digits import MOST_DIGITS
 from sturdygp.tables.plan import Plan
@@ -20,20 +20,22 @@ NEAR_SPANS = 5.0
 FAR_SPANS = 3.0
 
 
-def hints(frame: pd.DataFrame, plan: Plan, raw: FloatArray) -> tuple[str, ...]:
+def hints(columns: Columns, plan: Plan, raw: FloatArray) -> tuple[str, ...]:
     """All that there is to tell."""
-    return (*marks_found(frame, plan.cell_format), *far_inputs(frame, plan, raw))
+    return (*marks_found(columns.frame, plan.cell_format), *far_inputs(columns, plan, raw))
 
 
 def marks_found(frame: pd.DataFrame, cell_format: CellFormat) -> Iterator[str]:
     """How many cells each mark for a missing value stands in."""
+    if not cell_format.missing:
+        return
     columns = [Cells.of(frame[name], replace(cell_format, missing=())) for name in frame.columns]
     for mark in cell_format.missing:
         number = sum(int((column.given & ~column.without((mark,)).given).sum()) for column in columns)
         yield f"--missing {mark} stands in {counted(number, 'cell') if number else 'no cell'} of the table"
 
 
-def far_inputs(frame: pd.DataFrame, plan: Plan, raw: FloatArray) -> Iterator[str]:
+def far_inputs(columns: Columns, plan: Plan, raw: FloatArray) -> Iterator[str]:
     """Which inputs have values far from all others, such as -9999, or times of a clock that was reset."""
     for column, features in plan.by_column(raw):
         far = far_from_others(features[:, 0]) if column.kind in {"number", "time"} else np.zeros(0, bool)
@@ -42,7 +44,7 @@ def far_inputs(frame: pd.DataFrame, plan: Plan, raw: FloatArray) -> Iterator[str
         if column.kind == "number":
             texts = [f"{value:.{MOST_DIGITS}g}" for value in features[far, 0]]
         else:
-            texts = list(Cells.of(frame[column.name], plan.cell_format).texts()[far])
+            texts = list(columns[column.name].texts()[far])
         yield f"{column.name}: {far_in_words(texts)}"
 
 

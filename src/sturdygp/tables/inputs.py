@@ -194,7 +194,7 @@ def as_before(name: str, cells: Cells, values: FloatArray) -> FloatArray:
     return values[:, None]
 
 
-def listed(texts: tuple[str, ...] | list[str]) -> str:
+def listed(texts: tuple[str, ...] | list[str], shown: int = SHOWN_TEXTS) -> str:
     """The first few, and how many more there are.
 
     Examples
@@ -202,8 +202,8 @@ def listed(texts: tuple[str, ...] | list[str]) -> str:
     >>> listed(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
-    more = len(texts) - SHOWN_TEXTS
-    return ", ".join(texts[:SHOWN_TEXTS]) + (f" and {more} more" if more > 0 else "")
+    more = len(texts) - shown
+    return ", ".join(texts[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
 def decode_input(record: Record) -> InputColumn:

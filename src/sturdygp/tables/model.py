@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import pandas as pd
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
@@ -15,7 +14,7 @@ from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.loading import read_model, said_of
 from sturdygp.estimators.saving import write_model
 from sturdygp.exceptions import ModelFileError
-from sturdygp.tables.plan import Plan
+from sturdygp.tables.plan import Plan, Table
 
 # Half the width of a 95 % interval, in standard deviations.
 WIDTH_95 = 1.959963984540054
@@ -64,9 +63,19 @@ class TableModel:
                 raise record.fail("inputs", "the columns that the model was fitted to")
         return cls(plan, estimator)
 
-    def assess(self, frame: pd.DataFrame, fitted: BoolArray | None = None) -> Assessment:
-        """Judge a table; ``fitted`` marks the rows that the model was fitted to, in their order."""
-        X, readings = self.plan.matrix(frame), self.plan.readings(frame)
+    def assess(self, table: Table) -> Assessment:
+        """Judge a table that the model has not seen."""
+        columns = self.plan.columns(table)
+        return self.assess_rows(self.plan.raw_features(columns), self.plan.readings(columns))
+
+    def assess_rows(
+        self, raw: FloatArray, readings: FloatArray, fitted: BoolArray | None = None
+    ) -> Assessment:
+        """Judge readings with features in their own units.
+
+        Rows that the model was ``fitted`` to are marked, and stand in their order.
+        """
+        X = self.plan.scaled(raw)
         usable: BoolArray = ~np.any(np.isnan(X), axis=1)
         expected, std = np.full((2, *readings.shape), np.nan)
         if usable.any():

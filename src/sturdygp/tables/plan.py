@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from math import inf, isfinite
+from typing import Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,13 @@ import pandas as pd
 from sturdygp._typing import FloatArray
 from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record, plain_number
-from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.cells import CellFormat, Cells, Columns
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.inputs import InputColumn, NumberInput, decode_input
+from sturdygp.tables.numerals import OTHER
+
+Table: TypeAlias = pd.DataFrame | Columns
 
 
 @dataclass(frozen=True)
@@ -36,18 +40,22 @@ class Plan:
         """A name for each feature."""
         return tuple(feature for column in self.inputs for feature in column.features)
 
-    def raw_features(self, frame: pd.DataFrame) -> FloatArray:
-        """Features in their own units, shape (rows, features); NaN where a cell is missing."""
-        self._check_inputs(frame)
-        parts = [column.read(Cells.of(frame[column.name], self.cell_format)) for column in self.inputs]
-        return np.hstack(parts)
+    def columns(self, table: Table) -> Columns:
+        """The columns of a table, as cells that are written as this plan says."""
+        return table if isinstance(table, Columns) else Columns(table, self.cell_format)
 
-    def _check_inputs(self, frame: pd.DataFrame) -> None:
-        absent = [column.name for column in self.inputs if column.name not in frame]
+    def raw_features(self, table: Table) -> FloatArray:
+        """Features in their own units, shape (rows, features); NaN where a cell is missing."""
+        columns = self.columns(table)
+        self._check_inputs(columns)
+        return np.hstack([column.read(columns[column.name]) for column in self.inputs])
+
+    def _check_inputs(self, columns: Columns) -> None:
+        absent = [column.name for column in self.inputs if column.name not in columns]
         if absent:
             raise TableError(
                 f"the table lacks the column{'s' * (len(absent) > 1)} {', '.join(map(repr, absent))}; "
-                f"it has {', '.join(map(repr, frame.columns))}"
+                f"it has {', '.join(map(repr, columns.frame.columns))}"
             )
 
     def by_column(self, raw: FloatArray) -> Iterator[tuple[InputColumn, FloatArray]]:
@@ -55,32 +63,29 @@ class Plan:
         ends = np.cumsum([len(column.features) for column in self.inputs])[:-1]
         return zip(self.inputs, np.split(raw, ends, axis=1), strict=True)
 
-    def matrix(self, frame: pd.DataFrame) -> FloatArray:
+    def matrix(self, table: Table) -> FloatArray:
         """Features as the model sees them, shape (rows, features); NaN where a cell is missing."""
-        return self.scaled(self.raw_features(frame))
+        return self.scaled(self.raw_features(table))
 
     def scaled(self, raw: FloatArray) -> FloatArray:
         """The same from features in their own units."""
         return np.asarray((raw - np.array(self.centres)) / np.array(self.scales))
 
-    def readings(self, frame: pd.DataFrame) -> FloatArray:
+    def readings(self, table: Table) -> FloatArray:
         """Targets, shape (rows, targets); NaN where a cell is missing or the column is not there."""
-        columns = [self._reading(frame, name) for name in self.targets]
-        return np.stack(columns, axis=1)
+        columns = self.columns(table)
+        absent = np.full(len(columns), np.nan)
+        readings = [columns[name].numbers() if name in columns else absent for name in self.targets]
+        return np.stack(readings, axis=1)
 
-    def _reading(self, frame: pd.DataFrame, name: str) -> FloatArray:
-        if name not in frame:
-            return np.full(len(frame), np.nan)
-        return Cells.of(frame[name], self.cell_format).numbers()
-
-    def notes(self, frame: pd.DataFrame) -> tuple[str, ...]:
+    def notes(self, table: Table) -> tuple[str, ...]:
         """What is said of cells that count as missing because they are not what their column holds."""
-        self._check_inputs(frame)
-        columns = [*(NumberInput(name) for name in self.targets if name in frame), *self.inputs]
-        return tuple(note for column in columns for note in self._remarks(frame, column))
+        columns = self.columns(table)
+        self._check_inputs(columns)
+        read = [*(NumberInput(name) for name in self.targets if name in columns), *self.inputs]
+        return tuple(note for column in read for note in self._remarks(columns[column.name], column))
 
-    def _remarks(self, frame: pd.DataFrame, column: InputColumn) -> list[str]:
-        cells = Cells.of(frame[column.name], self.cell_format)
+    def _remarks(self, cells: Cells, column: InputColumn) -> list[str]:
         odd = cells.given & np.any(np.isnan(column.read(cells)), axis=1)
         remarks = thousands(column, cells)
         if odd.any():
@@ -127,8 +132,12 @@ class Plan:
         )
         if not len(plan.features) == len(plan.centres) == len(plan.scales):
             raise record.fail("scales", f"{len(plan.features)} numbers, as many as there are features")
-        if not plan.targets or not all(scale > 0.0 for scale in plan.scales):
-            raise record.fail("scales", "positive, for one target at least")
+        if not plan.targets or not all(0.0 < scale < inf for scale in plan.scales):
+            raise record.fail("scales", "positive and finite, for one target at least")
+        if not all(map(isfinite, plan.centres)):
+            raise record.fail("centres", "finite")
+        if plan.cell_format.decimal not in OTHER:
+            raise record.fail("decimal", "a point or a comma")
         return plan
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import FloatArray
-from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.cells import CellFormat, Cells, Columns
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
 from sturdygp.tables.hints import hints
@@ -72,18 +72,15 @@ class Prepared:
 class Choice:
     """Columns chosen so far."""
 
-    frame: pd.DataFrame
+    columns: Columns
     request: Request
     inputs: list[InputColumn] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     counters: list[InputColumn] = field(default_factory=list)
-    known: dict[str, Cells] = field(default_factory=dict)
 
     def cells(self, name: str) -> Cells:
-        """A column; looking through its cells takes time, so that it is done once."""
-        if name not in self.known:
-            self.known[name] = Cells.of(self.frame[name], self.request.cell_format)
-        return self.known[name]
+        """A column."""
+        return self.columns[name]
 
 
 def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
@@ -100,7 +97,7 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
     check_columns(frame, request)
     if len(frame) < FEWEST_ROWS:
         raise TableError(f"the table has {counted(len(frame), 'row')}, too few to fit a model to")
-    choice = Choice(frame, request)
+    choice = Choice(Columns(frame, request.cell_format), request)
     if request.inputs is not None:
         asked(choice)
     else:
@@ -111,9 +108,9 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
             "Name the inputs with --inputs"
         )
     plan = Plan(request.targets, tuple(choice.inputs), request.cell_format)
-    raw, readings = plan.raw_features(frame), plan.readings(frame)
+    raw, readings = plan.raw_features(choice.columns), plan.readings(choice.columns)
     check_targets(choice, readings)
-    notes = (*plan.notes(frame), *hints(frame, plan, raw))
+    notes = (*plan.notes(choice.columns), *hints(choice.columns, plan, raw))
     return Prepared(plan, raw, readings, tuple(choice.left_out), notes)
 
 
@@ -175,7 +172,7 @@ def asked(choice: Choice) -> None:
 def guessed(choice: Choice) -> None:
     """Use every column that says something; a reason is kept for each one that does not."""
     request = choice.request
-    for name in choice.frame.columns:
+    for name in choice.columns.frame.columns:
         if name in request.targets:
             continue
         why = unwanted(request, name) or unusable(choice, name)

@@ -42,7 +42,7 @@ def page(result: FlagResult, name: str) -> str:
         rows=rows_in_words(result.fit.rows),
         inputs=[column.describe() for column in result.prepared.plan.inputs],
         left_out=result.prepared.left_out,
-        notes=(*result.file.notes, *result.prepared.notes),
+        notes=(*result.file.notes, *result.prepared.notes, *result.fit.notes),
         sections=sections,
         charts={f"{key}-{i}": c.plain() for i, each in enumerate(sections) for key, c in each.charts.items()},
         style=Markup(part(environment, "report.css")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from sturdygp.report.html.charts import (
     trace_chart,
     view_over,
 )
+from sturdygp.report.html.influence import leading_inputs, left_out_in_words
 from sturdygp.report.html.readings import MOST_LISTED, Readings, drawn, likeliest, omission, readings_of
 from sturdygp.report.html.words import (
     Influence,
@@ -29,6 +30,7 @@ from sturdygp.report.html.words import (
 )
 from sturdygp.tables.digits import WIDTH_DIGITS, in_text
 from sturdygp.tables.flagging import FlagResult
+from sturdygp.tables.inputs import InputColumn
 from sturdygp.tables.model import WIDTH_95, as_columns
 
 # Points of a curve, beside the readings themselves.
@@ -55,6 +57,7 @@ class Section:
     flagged: int
     summary: str
     omission: str
+    inputs_left_out: str
     axes: list[str]
     header: list[str]
     sorted_by: int
@@ -71,7 +74,8 @@ def section(result: FlagResult, index: int, summary: str) -> Section:
     model, target = result.fit.model, result.prepared.plan.targets[index]
     readings = readings_of(result, index)
     shown, listed = drawn(readings), likeliest(readings, MOST_LISTED)
-    views = views_of(result, index, shown)
+    places = leading_inputs(model, index, readings.raw)
+    views = views_of(result, index, shown, places)
     good = readings[~readings.flagged & ~np.isnan(readings.deviation)]
     charts = {
         "fit": fit_chart(target, shown, views),
@@ -87,9 +91,10 @@ def section(result: FlagResult, index: int, summary: str) -> Section:
         summary=summary,
         omission=omission(shown, readings),
         axes=[view.name for view in views],
-        header=["row", *FOUND, *(column.name for column in model.plan.inputs)],
+        inputs_left_out=left_out_in_words(len(places), len(model.plan.inputs)),
+        header=["row", *FOUND, *(model.plan.inputs[place].name for place in places)],
         sorted_by=len(FOUND),
-        rows=cells_of(result, listed),
+        rows=cells_of(result, listed, places),
         beyond=int(readings.flagged.sum()) - len(listed),
         kernel=kernel_in_words(model, index),
         influences=influences(model, index, readings.raw),
@@ -101,10 +106,10 @@ def section(result: FlagResult, index: int, summary: str) -> Section:
 # ------------------------------------------------------------------------------------------- axes
 
 
-def views_of(result: FlagResult, index: int, readings: Readings) -> list[View]:
-    """One for each input, and one for the order of the rows."""
-    curve, views = curve_of(result, index, readings), []
-    for column, features in result.prepared.plan.by_column(readings.raw):
+def views_of(result: FlagResult, index: int, readings: Readings, places: Sequence[int]) -> list[View]:
+    """One for each input at some places, and one for the order of the rows."""
+    curve, views, by_column = curve_of(result, index, readings), [], by_place(result, readings.raw)
+    for column, features in (by_column[place] for place in places):
         views.append(view_over(column.title, column.axis, column.shown(features), readings, curve))
     order = [float(row) for row in readings.row + 1]
     return [*views, view_over(ROW, "linear", order, readings)]
@@ -125,7 +130,12 @@ def curve_of(result: FlagResult, index: int, readings: Readings) -> Curve | None
 # ------------------------------------------------------------------------------ flagged readings
 
 
-def cells_of(result: FlagResult, listed: Readings) -> list[list[Cell]]:
+def by_place(result: FlagResult, raw: FloatArray) -> list[tuple[InputColumn, FloatArray]]:
+    """Each input with its own features."""
+    return list(result.prepared.plan.by_column(raw))
+
+
+def cells_of(result: FlagResult, listed: Readings, places: Sequence[int]) -> list[list[Cell]]:
     """A row of cells for each flagged reading: what was found, then its inputs."""
     values = (listed.reading, listed.expected, listed.lower, listed.upper, listed.proba)
     columns = [[Cell(str(row), row) for row in (listed.row + 1).tolist()]]
@@ -133,18 +143,21 @@ def cells_of(result: FlagResult, listed: Readings) -> list[list[Cell]]:
         list(map(Cell, texts, keys.tolist()))
         for texts, keys in zip(listed.texts().values(), values, strict=True)
     ]
-    return [list(row) for row in zip(*columns, *inputs_of(result, listed), strict=True)]
+    return [list(row) for row in zip(*columns, *inputs_of(result, listed, places), strict=True)]
 
 
-def inputs_of(result: FlagResult, listed: Readings) -> Iterator[list[Cell]]:
+def inputs_of(result: FlagResult, listed: Readings, places: Sequence[int]) -> Iterator[list[Cell]]:
     """The inputs of some readings; times and categories as the table has them."""
-    plan, frame = result.prepared.plan, result.file.frame
-    for (column, features), (_, everywhere) in zip(
-        plan.by_column(listed.raw), plan.by_column(result.prepared.raw), strict=True
-    ):
+    frame, here, everywhere = (
+        result.file.frame,
+        by_place(result, listed.raw),
+        by_place(result, result.prepared.raw),
+    )
+    for place in places:
+        column, features = here[place]
         keys = column.shown(features)
         if column.kind == "number":
-            width = spread(everywhere)
+            width = spread(everywhere[place][1])
             texts = [in_text(value, width, WIDTH_DIGITS) for value in features[:, 0]]
         else:
             texts = frame[column.name].iloc[listed.row].astype(str).tolist()

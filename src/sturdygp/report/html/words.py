@@ -12,7 +12,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import Stationary
-from sturdygp.report.html.influence import input_shares, strength
+from sturdygp.report.html.influence import feature_slices, input_shares, leading_inputs, strength
 from sturdygp.tables.digits import in_text
 from sturdygp.tables.inputs import ClockInput, InputColumn, TimeInput
 from sturdygp.tables.model import TableModel
@@ -78,17 +78,17 @@ def influences(model: TableModel, index: int, raw: FloatArray) -> list[Influence
     if not parts:
         return []
     lengths = np.broadcast_to(np.asarray(parts[0].length_scale, dtype=np.float64), len(plan.features))
-    shares = np.repeat(input_shares(model, index, raw), [len(column.features) for column in plan.inputs])
-    rows = zip(shares, lengths, plan.features, plan.scales, units(plan), strict=True)
+    places, slices, features = leading_inputs(model, index, raw), feature_slices(plan), plan.features
+    shares = input_shares(model, index, raw, places)
     return [
-        Influence(feature, f"{few_digits(length * scale)}{name}", strength(share))
-        for share, length, feature, scale, name in sorted(rows, key=lambda row: -float(row[0]))
+        Influence(
+            features[feature],
+            f"{few_digits(lengths[feature] * plan.scales[feature])}{unit(plan.inputs[place])}",
+            strength(share),
+        )
+        for share, place in sorted(zip(shares, places, strict=True), key=lambda row: -float(row[0]))
+        for feature in range(len(features))[slices[place]]
     ]
-
-
-def units(plan: Plan) -> list[str]:
-    """The unit of each feature where it is known."""
-    return [unit(column) for column in plan.inputs for _ in column.features]
 
 
 def unit(column: InputColumn) -> str:
