@@ -20,7 +20,7 @@ from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import (
     AsorModel,
-    AsorOutliers,
+    FittedSpikeAndSlab,
     Multipliers,
     update_multipliers,
     update_rate,
@@ -380,7 +380,9 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = AsorOutliers(noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7))
+    outliers = FittedSpikeAndSlab(
+        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7)
+    )
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
     for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
         sd = np.sqrt(variance[i])
@@ -400,7 +402,7 @@ def test_densities_of_new_readings_are_those_of_the_mixture_without_multipliers(
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = AsorOutliers(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
+    outliers = FittedSpikeAndSlab(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
     y = np.array([0.0, 0.5, 3.0, 20.0])
     found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12), np.full(4, 0.3)).log_density
     slab = student.logpdf(y, 2.0 * shape, scale=np.sqrt(4.0 * 0.3))

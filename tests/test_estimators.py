@@ -1,6 +1,7 @@
 """One contract for every estimator: a new one is tested by adding it to the list."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -33,7 +34,7 @@ from sturdygp.estimators.outputs import Scaling
 from sturdygp.gp.posterior import Marginals
 from sturdygp.kernels import Linear, Matern52, SquaredExponential
 from sturdygp.likelihoods.contamination import Contamination, FittedContamination, Shape
-from sturdygp.likelihoods.mixture import MixtureOutliers
+from sturdygp.likelihoods.mixture import FittedMixture
 from sturdygp.status import Status
 
 ESTIMATORS = [
@@ -523,7 +524,7 @@ def test_responsibility_of_certain_inliers_stays_within_bounds():
     y, known = 0.03 * rng.standard_normal(5000), Marginals(np.zeros(5000), np.full(5000, 1e-6))
     responsibility = likelihood.tilted(y, known).responsibility
     assert responsibility.max() <= 1.0
-    mixture = MixtureOutliers(1e-3, np.array([1.0 - 1e-15, 1e-15]), np.array([1.0, 10.0]))
+    mixture = FittedMixture(1e-3, np.array([1.0 - 1e-15, 1e-15]), np.array([1.0, 10.0]))
     for each in (mixture, likelihood):
         far = each.judge(np.array([1e40, -1e39]), np.zeros(2), np.ones(2), np.full(2, 1e-3)).outlier_proba
         near = each.judge(y, known.mean, known.variance, np.full(5000, 1e-3)).outlier_proba
@@ -741,6 +742,80 @@ def test_robust_estimator_refuses_bad_verbose_and_scalar_y(data):
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
     with pytest.raises(ValueError, match=r"y must have shape .* got the single value 3\.0"):
         model.outlier_proba(data.X[:1], 3.0)
+
+
+# ---------------------------------------------------------------------------------- RobustGPRegressor alone
+
+
+def explained(table):
+    """Rows of a printed table as dictionaries."""
+    header, *rows = (re.split(r"\s{2,}", line) for line in table.splitlines())
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+TERMS = ["elbo", "parameter prior", "occam", "variance function", "structure prior", "bounded noise"]
+
+
+def assert_explains(table, model):
+    """The winner comes first, all others in the order of their scores, and the columns add up."""
+    rows = explained(table)
+    scores = [float(row["score"]) for row in rows]
+    assert scores[1:] == sorted(scores[1:], reverse=True)
+    assert scores[0] >= max(scores) or rows[0]["hypothesis"].endswith(" *")
+    assert float(rows[0]["noise"]) == pytest.approx(np.sqrt(model.noise_variance_), rel=0.01)
+    for row, score in zip(rows, scores, strict=True):
+        # Each of seven numbers is rounded to a tenth.
+        assert sum(float(row[term]) for term in TERMS) == pytest.approx(score, abs=0.36)
+    return rows
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_explain_of_contaminated_data_names_outliers_first(unit):
+    x, _, y = contaminated()
+    model = RobustGPRegressor().fit(x, unit * y)
+    table, legend = model.explain().split("\n\n")
+    rows = assert_explains(table, model)
+    assert rows[0]["hypothesis"].endswith(" outliers")
+    assert float(rows[0]["outliers"].rstrip("%")) == pytest.approx(12.5, abs=1.0)
+    assert float(rows[0]["structure prior"]) < 0.0
+    clean = next(row for row in rows if row["hypothesis"] == "no outliers")
+    assert float(clean["structure prior"]) == 2.0
+    assert float(clean["score"]) < float(rows[0]["score"]) - 10.0
+    assert legend.startswith("The winner comes first")
+
+
+def test_explain_of_clean_data_names_no_outliers_first():
+    x, f, _ = contaminated()
+    model = RobustGPRegressor().fit(x, f + 0.1 * np.random.default_rng(1).standard_normal(80))
+    rows = assert_explains(model.explain().split("\n\n")[0], model)
+    assert rows[0]["hypothesis"] == "no outliers"
+    assert (rows[0]["outliers"], rows[0]["structure prior"]) == ("0.0%", "2.0")
+
+
+def test_explain_of_two_outputs_has_a_table_for_each_and_one_legend():
+    x, f, y = contaminated()
+    clean = f + 0.1 * np.random.default_rng(1).standard_normal(80)
+    both, alone = RobustGPRegressor().fit(x, np.c_[y, clean]), RobustGPRegressor().fit(x, y)
+    first, second, legend = both.explain().split("\n\n")
+    assert first == "Output 0\n" + alone.explain().split("\n\n")[0]
+    assert second.startswith("Output 1\nhypothesis")
+    assert explained(second.split("\n", 1)[1])[0]["hypothesis"] == "no outliers"
+    assert legend.startswith("The winner comes first")
+
+
+def test_explain_stars_a_winner_that_predicts_better_than_a_higher_score():
+    x, rng = np.linspace(0.0, 10.0, 80), np.random.default_rng(0)
+    peak = 5.0 * np.exp(-0.5 * ((x - rng.uniform(3, 7)) / 0.25) ** 2) + 0.1 * x
+    model = RobustGPRegressor().fit(x[:, None], peak + 0.1 * rng.standard_normal(80))
+    rows = assert_explains(model.explain().split("\n\n")[0], model)
+    assert rows[0]["hypothesis"] == "no outliers *"
+    assert float(rows[0]["score"]) < float(rows[1]["score"])
+    assert not any(row["hypothesis"].endswith("*") for row in rows[1:])
+
+
+def test_explain_refuses_an_estimator_that_is_not_fitted():
+    with pytest.raises(NotFittedError):
+        RobustGPRegressor().explain()
 
 
 # ------------------------------------------------------------------------------------ ASOR alone

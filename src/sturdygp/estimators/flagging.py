@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -13,8 +12,6 @@ from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.likelihoods.base import Verdict
 
-T = TypeVar("T")
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FlaggingGPRegressor(BaseGPRegressor):
@@ -22,7 +19,7 @@ class FlaggingGPRegressor(BaseGPRegressor):
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)
-        self.outlier_proba_ = self._stack([o.spread(told(o.fit.outlier_proba)) for o in self._outputs])
+        self.outlier_proba_ = self._stack([output.outlier_proba for output in self._outputs])
 
     def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
         """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
@@ -45,11 +42,4 @@ class FlaggingGPRegressor(BaseGPRegressor):
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
         X, columns = self._check_readings(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
-        return [output.judge(X, column, told(output.fit.outlier_model)) for output, column in pairs]
-
-
-def told(what: T | None) -> T:
-    """What a method that tells outliers from nominal readings has said."""
-    if what is None:
-        raise TypeError("a method that tells outliers must give their probabilities and its likelihood")
-    return what
+        return [output.judge(X, column) for output, column in pairs]

@@ -20,15 +20,15 @@ from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.estimators.watching import check_watchers
 from sturdygp.exceptions import ModelFileError
 from sturdygp.likelihoods.contamination import FittedContamination
-from sturdygp.likelihoods.mixture import MixtureOutliers
-from sturdygp.likelihoods.spike_and_slab import AsorOutliers
+from sturdygp.likelihoods.mixture import FittedMixture
+from sturdygp.likelihoods.spike_and_slab import FittedSpikeAndSlab
 from sturdygp.persistence.archive import read_archive
 from sturdygp.persistence.record import Record
 
 # Estimators, and the kind of model that tells their outliers.
 ESTIMATORS: dict[str, tuple[type[BaseGPRegressor], type | None]] = {
-    "AsorGPRegressor": (AsorGPRegressor, AsorOutliers),
-    "MixtureGPRegressor": (MixtureGPRegressor, MixtureOutliers),
+    "AsorGPRegressor": (AsorGPRegressor, FittedSpikeAndSlab),
+    "MixtureGPRegressor": (MixtureGPRegressor, FittedMixture),
     "OracleGPRegressor": (OracleGPRegressor, None),
     "RCGPRegressor": (RCGPRegressor, None),
     "RobustGPRegressor": (RobustGPRegressor, FittedContamination),
@@ -122,7 +122,7 @@ def restore(state: ModelState) -> BaseGPRegressor:
         raise ModelFileError(f"{state.estimator} has no parameter {', '.join(sorted(unknown))}")
     if outliers is not None:
         for output in state.outputs:
-            if output.fit.outlier_proba is None or not isinstance(output.fit.outlier_model, outliers):
+            if output.fit.outlier_proba is None or not isinstance(output.fit.likelihood, outliers):
                 raise ModelFileError(f"an output lacks the {outliers.__name__} of a {state.estimator}")
     build: Callable[..., BaseGPRegressor] = cls
     model = build(**EARLIER.get(state.estimator, {}) | dict(state.parameters))

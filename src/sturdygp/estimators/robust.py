@@ -208,9 +208,9 @@ def ledger_table(ledger: Sequence[LedgerEntry], scale: float) -> str:
 
 def fitted(output: FittedOutput) -> FittedContamination:
     """The likelihood that the method found."""
-    likelihood = output.fit.outlier_model
+    likelihood = output.fit.likelihood
     if not isinstance(likelihood, FittedContamination):
-        raise TypeError(f"an adaptive fit has a FittedContamination, got {likelihood!r}")
+        raise TypeError(f"a robust fit has a FittedContamination, got {likelihood!r}")
     return likelihood
 
 

@@ -13,6 +13,7 @@ from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.sites import LOG_2PI
 from sturdygp.inference.problem import Problem, kernel_starts
 from sturdygp.kernels.base import Kernel
+from sturdygp.likelihoods.gaussian import FittedGaussian
 from sturdygp.likelihoods.pseudo import Weighting
 from sturdygp.methods.fit import Fit
 from sturdygp.optimise import Evaluation, Optimum, above, best_of, maximise
@@ -61,7 +62,7 @@ class Rcgp:
             count += best.n_evaluations + 1
         return Fit(
             posterior=posterior.compact(),
-            noise_variance=noise,
+            likelihood=FittedGaussian(noise),
             weights=1.0 / weighting.inflation,
             bound=best.value,
             status=best.status,

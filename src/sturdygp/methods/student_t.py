@@ -17,7 +17,15 @@ from sturdygp.inference.expectation_propagation import NaturalSites, Propagated,
 from sturdygp.inference.laplace import LaplaceFit, approximate
 from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
-from sturdygp.likelihoods.student_t import LOG_DOF_BOX, TiltedT, TLikelihood, VbModel, Weights, update_weights
+from sturdygp.likelihoods.student_t import (
+    LOG_DOF_BOX,
+    FittedStudentT,
+    TiltedT,
+    TLikelihood,
+    VbModel,
+    Weights,
+    update_weights,
+)
 from sturdygp.methods.fit import Fit
 from sturdygp.optimise import Evaluation, Optimum, maximise
 from sturdygp.status import Status
@@ -243,7 +251,8 @@ class StudentT:
         weight = likelihood.weight(posterior.marginals().second_moment(problem.y))
         return Fit(
             posterior=posterior.compact(),
-            noise_variance=likelihood.noise,
+            likelihood=FittedStudentT(likelihood),
+            n_densities=float(problem.y.size),
             # Relative to a reading that the function meets exactly.
             weights=weight * likelihood.dof / (likelihood.dof + 1.0),
             bound=best.value,
@@ -251,7 +260,6 @@ class StudentT:
             n_iter=best.n_iter,
             n_factorizations=n_factorizations,
             trace=best.trace,
-            dof=likelihood.dof,
         )
 
 

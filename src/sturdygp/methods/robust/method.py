@@ -91,11 +91,12 @@ def calibrated_fit(problem: Problem, conclusion: Conclusion, found: Found) -> Fi
     outliers = outliers_in(problem.y, calibrated)
     return Fit(
         posterior=posterior.compact(),
-        noise_variance=likelihood.noise,
+        likelihood=replace(
+            likelihood, found=outliers, relative_noise=np.ones(1), profile=conclusion.variance_function
+        ),
+        n_densities=float(problem.y.size),
         weights=likelihood.weights(calibrated.responsibility),
         outlier_proba=calibrated.outlier,
-        outlier_model=replace(likelihood, found=outliers, relative_noise=np.ones(1)),
-        noise_profile=conclusion.variance_function,
         bound=conclusion.elbo,
         status=optimum.status,
         n_iter=optimum.n_iter,
