@@ -144,6 +144,9 @@ def test_what_cannot_be_done_is_refused_first(data):
     broken[100, 1] = np.nan
     with pytest.raises(ValueError, match="NaN or infinity"):
         StandardGPRegressor(inducing=20).fit(in_blocks(broken), y)
+    broken[100, 1] = -1e155
+    with pytest.raises(ValueError, match=r"got -1e\+155 in column 1"):
+        StandardGPRegressor(inducing=5).fit(in_blocks(broken), y)
     with pytest.raises(ValueError, match="2D array"):
         StandardGPRegressor(inducing=20).fit(in_blocks(data.X[:, 0]), y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
