@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_choice
-from sturdygp.likelihoods.spike_and_slab import AsorPrior
+from sturdygp.likelihoods.base import FittedLikelihood
+from sturdygp.likelihoods.spike_and_slab import AsorPrior, FittedSpikeAndSlab
 from sturdygp.methods.asor import Asor, Solver
 
 
@@ -93,6 +95,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1)
     True
     """
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedSpikeAndSlab
 
     solver: Solver = "collapsed"
     prior: AsorPrior | None = None

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
-from sturdygp.likelihoods.base import Verdict
+from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FlaggingGPRegressor(BaseGPRegressor):
-    """A regressor whose method tells outliers from nominal readings."""
+    """A regressor whose method tells outliers from inliers, by a likelihood of this type."""
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]]
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from sturdygp.estimators.flagging import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.validation import check_choice
+from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.likelihoods.contamination import FittedContamination
 from sturdygp.likelihoods.contamination_prior import REGIMES, ContaminationPrior, Regime
 from sturdygp.methods.fit import LedgerEntry, Score
@@ -102,6 +103,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
     >>> print(model.summary().split(";")[0])
     30 of 60 readings are probably faulty
     """
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedContamination
 
     faults: Regime = "few"
     prior: ContaminationPrior | None = None
