@@ -22,7 +22,7 @@ from sturdygp.datasets import (
 )
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
-from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
+from sturdygp.gp.low_rank import LEVEL_PRECISION, RoughPrior
 from sturdygp.inference.expectation_propagation import Propagation
 from sturdygp.inference.problem import Problem, default_kernel, with_fine_part
 from sturdygp.inference.variational import Trail, expected_log_sites

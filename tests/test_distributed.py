@@ -18,7 +18,7 @@ from sturdygp import (
 from sturdygp.datasets import UniformOutliers, make_synthetic
 from sturdygp.estimators.distributed import DaskRows
 from sturdygp.gp import posterior, sparse
-from sturdygp.gp.rows import Spread
+from sturdygp.gp.inputs import Spread
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from sturdygp import lapack
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.iterative import conjugate_gradients
-from sturdygp.linalg import (
+from sturdygp.linalg import lapack
+from sturdygp.linalg.cholesky import (
     cholesky,
     inverse_positive,
     jittered_cholesky,
     pivoted_cholesky,
     solve_positive,
 )
+from sturdygp.linalg.conjugate_gradients import conjugate_gradients
 
 
 @pytest.fixture

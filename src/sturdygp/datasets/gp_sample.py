@@ -8,7 +8,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.stationary import SquaredExponential
-from sturdygp.linalg import jittered_cholesky
+from sturdygp.linalg.cholesky import jittered_cholesky
 
 
 @dataclass(frozen=True, eq=False)

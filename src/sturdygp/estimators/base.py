@@ -31,7 +31,7 @@ from sturdygp.estimators.times import as_numbers
 from sturdygp.estimators.validation import check_choice, check_magnitude, check_positive, check_targets
 from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
 from sturdygp.exceptions import NotFiniteError, NotPositiveDefiniteError
-from sturdygp.gp.rows import Inputs, Rows, where
+from sturdygp.gp.inputs import Inputs, Rows, where
 from sturdygp.inference.problem import Problem, default_kernel
 from sturdygp.kernels.base import as_kernel
 from sturdygp.methods.fit import Method

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.validation import check_magnitude
-from sturdygp.gp.rows import Merge, Rows, T, Work
+from sturdygp.gp.inputs import Merge, Rows, T, Work
 
 # Results that are joined at a time, on the workers.
 FAN_IN = 8

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as TheirKernel
 from sklearn.gaussian_process.kernels import WhiteKernel
 
-from sturdygp.gp.rows import Inputs, evenly_spaced
+from sturdygp.gp.inputs import Inputs, evenly_spaced
 from sturdygp.kernels.base import Kernel, as_kernel
 from sturdygp.kernels.interop import SklearnKernel
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray, IntArray
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
+from sturdygp.gp.inputs import Inputs, Rows, gather, joined
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.rows import Inputs, Rows, gather, joined
 from sturdygp.gp.sparse import SparsePosterior
-from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.likelihoods.base import Verdict
 from sturdygp.methods.fit import Fit
 

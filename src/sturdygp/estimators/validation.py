@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_consistent_length
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.times import as_numbers
-from sturdygp.gp.rows import Inputs, gather
+from sturdygp.gp.inputs import Inputs, gather
 
 # The largest input: squares of distances, and products of a few of them, are still numbers.
 LARGEST_INPUT = 1e100

@@ -11,8 +11,8 @@ from scipy.spatial.distance import pdist
 
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
+from sturdygp.gp.inputs import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.posterior import Prior
-from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential

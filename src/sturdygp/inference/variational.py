@@ -20,8 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Rows, gather
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
-from sturdygp.gp.rows import Rows, gather
 from sturdygp.gp.sites import Sites
 from sturdygp.inference.problem import LONGER, Problem, Resume, lengthened
 from sturdygp.kernels.base import Kernel

@@ -9,8 +9,8 @@ from typing import ClassVar, Protocol, SupportsFloat, TypeVar
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Inputs
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.rows import Inputs
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.likelihoods.heteroscedastic import NoiseProfile
 

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Inputs
 from sturdygp.gp.posterior import Posterior
-from sturdygp.gp.rows import Inputs
 from sturdygp.inference.problem import Problem, Resume
 from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.status import Status

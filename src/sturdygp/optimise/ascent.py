@@ -9,7 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.linalg import solve_positive
+from sturdygp.linalg.cholesky import solve_positive
 from sturdygp.optimise.records import C, Evaluation, Objective, Optimum, Step
 from sturdygp.status import Status
 

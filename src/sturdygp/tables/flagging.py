@@ -21,7 +21,7 @@ from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
-from sturdygp.gp.rows import evenly_spaced
+from sturdygp.gp.inputs import evenly_spaced
 from sturdygp.inference.problem import VARIANCE_BOX, default_kernel, median_distance
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential

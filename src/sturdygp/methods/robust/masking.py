@@ -14,10 +14,10 @@ from math import log, sqrt
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
+from sturdygp.gp.inputs import gather, joined, where
 from sturdygp.gp.posterior import Posterior
-from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.inference.problem import Problem
 from sturdygp.likelihoods.contamination import FittedContamination, OutlierMoments, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior

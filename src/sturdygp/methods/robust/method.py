@@ -8,8 +8,8 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.posterior import Posterior, Prior
-from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
 from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import state_of
