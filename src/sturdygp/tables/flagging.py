@@ -43,6 +43,8 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "standard": StandardGPRegressor,
 }
 PROBA_DECIMALS = 6
+# With what a formula begins in a spreadsheet that opens a text file.
+FORMULA_STARTS = ("=", "+", "-", "@")
 # Features above which each has no length scale of its own where readings are fewer still: they cannot tell so
 # many, and the time that it takes to learn them grows with their cube.
 MANY_FEATURES = 50
@@ -181,13 +183,17 @@ def flag_table(file: TableFile, prepared: Prepared, recipe: Recipe, threshold: f
 
 
 def result_names(target: str) -> dict[str, str]:
-    """The columns that are added for a target."""
+    """The columns that are added for a target.
+
+    A name that a spreadsheet would take for a formula gets a quote before it, as people write it there.
+    """
+    name = f"'{target}" if target.startswith(FORMULA_STARTS) else target
     return {
-        "outlier_proba": f"{target}_outlier_probability",
-        "expected": f"{target}_expected",
-        "lower": f"{target}_lower",
-        "upper": f"{target}_upper",
-        "flag": f"{target}_flag",
+        "outlier_proba": f"{name}_outlier_probability",
+        "expected": f"{name}_expected",
+        "lower": f"{name}_lower",
+        "upper": f"{name}_upper",
+        "flag": f"{name}_flag",
     }
 
 
