@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_choice
 from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.likelihoods.spike_and_slab import AsorPrior, FittedSpikeAndSlab

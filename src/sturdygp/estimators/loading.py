@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.callbacks import check_watchers
 from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.registry import estimator_named
 from sturdygp.estimators.saving import FIRST_SEALED, FORMAT, FORMAT_VERSION, ModelState, decode_state
-from sturdygp.estimators.watching import check_watchers
 from sturdygp.exceptions import ModelFileError
 from sturdygp.persistence.archive import read_archive
 from sturdygp.persistence.record import Record

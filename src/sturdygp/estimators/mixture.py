@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_positive
 from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.likelihoods.mixture import FittedMixture, MixturePrior

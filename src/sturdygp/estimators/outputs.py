@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Literal, TypeAlias
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray, IntArray
+from sturdygp.exceptions import RepeatedRowsWarning
 from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.inputs import Inputs, Rows, gather, joined
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sparse import SparsePosterior
 from sturdygp.likelihoods.base import Verdict
 from sturdygp.methods.fit import Fit
+from sturdygp.status import Status
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
+
 # Standard deviations to a median absolute deviation, for normal data.
 NORMAL_MAD = 1.4826
+
+
 # Distances below this share of the centre are rounding errors.
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
+
 # The largest scale of targets, or its inverse: larger ones have squares that overflow.
 LARGEST = 1e100
+
+
 # The largest scaled distance of an observation. Its sixth power, and products of its square with an inverse
 # kernel matrix, are still numbers.
 FARTHEST = 1e40
+
+
 # Robust scales of targets that count as one where they are not to be scaled. Below a tenth the paper's prior
 # takes a function for noise; above fifteen kernels are out of reach of the variance that they start from. The
 # contaminated targets of the published experiments have scales from 0.19 to 8.6.
 ABOUT_ONE = (0.1, 15.0)
+
+
 # Probability above which a reading is called faulty.
 FAULTY = 0.5
 
@@ -259,3 +274,38 @@ class FittedOutput:
             log_density[given] = verdict.log_density - np.log(self.scaling.scale)
             proba[given] = verdict.outlier_proba
         return Verdict(log_density, proba)
+
+
+FAR_FROM_ONE = (
+    "output {}: scale_targets=None is for targets with a scale near 1, and these are far from it. They are "
+    "counted in units of {:g}, to which init_noise_variance and the constants of a prior refer. Set "
+    'scale_targets="robust", or scale y before the fit'
+)
+
+
+def warn_if_unit_is_not_one(index: int, scaling: Scaling) -> None:
+    """Targets that were not to be scaled, but had to be counted in another unit."""
+    if scaling.scale != 1.0:
+        warnings.warn(FAR_FROM_ONE.format(index, scaling.scale), UserWarning, stacklevel=2)
+
+
+def warn_if_not_converged(fits: list[Fit]) -> None:
+    """One warning for each reason, naming the outputs whose fit did not converge or fell back."""
+    reasons: dict[str, list[str]] = {}
+    for index, fit in enumerate(fits):
+        if fit.status not in (Status.CONVERGED, Status.STOPPED):
+            reasons.setdefault(fit.status.message, []).append(str(index))
+        if fit.note:
+            reasons.setdefault(fit.note, []).append(str(index))
+    for reason, which in reasons.items():
+        where = f"output {', '.join(which)}: " if len(fits) > 1 else ""
+        warnings.warn(f"{where}{reason}", ConvergenceWarning, stacklevel=4)
+
+
+def warn_of_repeats(outputs: list[FittedOutput]) -> None:
+    """One warning if rows are taken for copies, naming the outputs."""
+    found = [(str(index), output.repeats_in_words()) for index, output in enumerate(outputs)]
+    said = [f"output {index}: {words}" if len(outputs) > 1 else words for index, words in found if words]
+    if said:
+        advice = "Remove repeated rows from the data if they were copied"
+        warnings.warn(f"{'. '.join(said)}. {advice}", RepeatedRowsWarning, stacklevel=4)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sturdygp.estimators.asor import AsorGPRegressor
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.validation import check_choice
 from sturdygp.likelihoods.base import FittedLikelihood

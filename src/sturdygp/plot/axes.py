@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
-from sturdygp.estimators.naming import input_names
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.validation import input_names
 from sturdygp.plot.canvas import look
 
 HEIGHT_TO_WIDTH = 0.65

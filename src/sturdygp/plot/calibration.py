@@ -12,8 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from sturdygp._typing import FloatArray
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.plot.axes import THRESHOLD, Drawn, check_length, column_of, flagged
 from sturdygp.plot.palette import BLACK, BLUE, GREY
 

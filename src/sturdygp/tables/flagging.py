@@ -13,10 +13,10 @@ import pandas as pd
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.callbacks import FitCallback
 from sturdygp.estimators.inducing import AUTO_COUNT, EXACT_ROWS
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.outputs import Scaling
-from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
