@@ -10,15 +10,17 @@ from typing import Protocol
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
+from sturdygp.gp.sites import TINY
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
 from sturdygp.methods.noise_profile import NoiseProfile
-from sturdygp.optimise import Callback
+from sturdygp.optimise import Callback, Flatness
 from sturdygp.status import Status
 
 # The box of the kernel: length scales relative to the range of an input, variance for scaled targets.
@@ -32,6 +34,7 @@ LONGER = log(5.0)
 # A second part of the kernel: its length scales at the start, in standard deviations of each input, its
 # variance, and the box of that: it may be as small as the noise.
 FINE_LENGTH_SCALE, FINE_VARIANCE, FINE_VARIANCE_BOX = 0.3, 1e-2, (1e-8, 1e3)
+EPS = np.finfo(np.float64).eps
 # How close to its bound, in the logarithm, a parameter counts as held by it.
 AT_BOUND = 1e-6
 
@@ -102,6 +105,38 @@ class Problem:
         """What a factorisation costs, up to a factor."""
         n = len(self.X)
         return float(n**3 if self.inducing is None else n * len(self.inducing) ** 2)
+
+    @cached_property
+    def some_inputs(self) -> FloatArray:
+        """Some of the rows, in memory."""
+        return evenly_spaced(self.X)
+
+    def flatness(
+        self, kernel: Kernel, precision: FloatArray, others: int, variance: FloatArray | None = None
+    ) -> Flatness:
+        """Where an evidence is flat in the kernel's parameters and in others after them, the noise first.
+
+        There are three such regions. Where the function has less variance than the noise of the most precise
+        observation, derivatives by the kernel's parameters are in proportion to it. Where length scales are
+        so short that no observation tells of the function elsewhere, derivatives by them are in proportion
+        to what correlation there is. Where the function follows every observation, that by the noise is in
+        proportion to what freedom it leaves. The last two show in the marginal variance of the function.
+        """
+        size = kernel.theta.size
+        signal = float(kernel.diag(self.some_inputs).mean() * precision.max())
+        strength = np.append(np.full(size, signal), np.ones(others))
+        goal = strength.copy()
+        if variance is not None and self.inducing is None:
+            prior = kernel.diag(self.inputs)
+            # Prior variance relative to that given all other observations, less one.
+            told = prior * (1.0 / np.maximum(variance, EPS * prior + TINY) - precision) - 1.0
+            correlation = sqrt(max(float(told.mean()), 0.0) / max(min(signal, 1.0), TINY))
+            lengths = [owner is not None for owner in kernel.length_scale_of]
+            goal[:size][lengths] *= min(correlation, 1.0)
+            # Degrees of freedom of the function, a share of those there are.
+            used = float(np.mean(precision * variance))
+            goal[size : size + 1] = (1.0 - used) / max(used, TINY)
+        return Flatness(strength, goal)
 
     @property
     def finer(self) -> Problem | None:
