@@ -238,14 +238,20 @@ def median_distance(rows: FloatArray) -> float:
     return float(np.median(distances)) or float(np.median(positive))
 
 
-def default_kernel(X: Inputs) -> SquaredExponential:
-    """The paper's kernel and start, in a box that follows the inputs.
+def paper_length_scale(X: Inputs) -> float:
+    """The paper's start: one length scale for all inputs, a share of the median distance between them."""
+    return START_LENGTH_SCALE * median_distance(evenly_spaced(X))
 
-    Distances are those of inputs in units of their spread, so that it matters little in which others they
-    come. Units are powers of two: inputs of about one spread start alike, as in the paper.
+
+def default_kernel(X: Inputs) -> SquaredExponential:
+    """The paper's kernel, with a start and a box that follow the inputs.
+
+    Length scales start at the paper's share of the median distance, each in standard deviations of its
+    input: in whichever units inputs come, the kernel is the same function of them. With one input that is
+    the paper's start, and with several very nearly if they have one standard deviation.
     """
     extent = Extent.of(X)
-    unit = 2.0 ** np.round(np.log2(np.where(extent.std > 0.0, extent.std, 1.0)))
+    unit = np.where(extent.std > 0.0, extent.std, 1.0)
     # Few rows far out do not make a short length scale impossible, nor a long one that would reach them.
     ends = np.column_stack([extent.range, extent.reach])
     box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
