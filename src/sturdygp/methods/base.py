@@ -129,8 +129,8 @@ class Problem:
         if variance is not None and self.inducing is None:
             prior = kernel.diag(self.inputs)
             # Prior variance relative to that given all other observations, less one.
-            told = prior * (1.0 / np.maximum(variance, EPS * prior + TINY) - precision) - 1.0
-            correlation = sqrt(max(float(told.mean()), 0.0) / max(min(signal, 1.0), TINY))
+            information = prior * (1.0 / np.maximum(variance, EPS * prior + TINY) - precision) - 1.0
+            correlation = sqrt(max(float(information.mean()), 0.0) / max(min(signal, 1.0), TINY))
             lengths = [owner is not None for owner in kernel.length_scale_of]
             goal[:size][lengths] *= min(correlation, 1.0)
             # Degrees of freedom of the function, a share of those there are.
