@@ -14,7 +14,7 @@ from references.posteriors import variational_and_exact
 
 from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Sites, condition
-from sturdygp.inference.problem import Problem, default_kernel
+from sturdygp.inference.problem import Problem, default_kernel, paper_length_scale
 from sturdygp.inference.variational import Alternation, Trail
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
@@ -42,6 +42,11 @@ PRIORS = st.builds(
 def make_problem(n=30, rate=0.3, seed=0, kernel=None):
     data = make_synthetic(n, 1, rate=rate, seed=seed)
     return Problem(data.X, data.y[:, 0], kernel or default_kernel(data.X), np.random.default_rng(0))
+
+
+def with_the_papers_start(p):
+    length_scale = (paper_length_scale(p.X),) * p.X.shape[1]
+    return replace(p, kernel=replace(p.kernel, length_scale=length_scale))
 
 
 def constants_of(prior: AsorPrior) -> literal.Constants:
@@ -203,7 +208,7 @@ def test_interpolated_readings_do_not_run_off_with_the_bound():
 
 @pytest.mark.parametrize(("rate", "seed"), [(0.0, 0), (0.3, 1), (0.6, 2)])
 def test_gem_agrees_with_the_literal_transcription_iteration_by_iteration(rate, seed):
-    p = make_problem(24, rate, seed)
+    p = with_the_papers_start(make_problem(24, rate, seed))
     lower, upper = p.kernel.bounds.T * gem.parameter_units(p.kernel) ** -1
     reference = literal.iterate(p.X, p.y, 8, lower=lower, upper=upper)
     ours = gem.iterate(gem.initial_state(AsorModel(p.y, AsorPrior()), p.X, p.kernel, 0.5, INITIAL_RATE))
@@ -218,7 +223,7 @@ def test_gem_agrees_with_the_literal_transcription_iteration_by_iteration(rate, 
 
 
 def test_gem_stops_and_closes_like_the_transcription():
-    p = make_problem(16, 0.2, 5)
+    p = with_the_papers_start(make_problem(16, 0.2, 5))
     lower, upper = p.kernel.bounds.T * gem.parameter_units(p.kernel) ** -1
     states = list(literal.iterate(p.X, p.y, 60, lower=lower, upper=upper, tol=1e-2))
     closed = literal.final_e_step(p.X, p.y, states[-1], literal.Constants())

@@ -47,8 +47,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
     max_iter : int
         Most iterations of the solver.
     tol : float
-        Largest derivative of the bound, per observation, at convergence (``"collapsed"``); relative
-        change of the weighted residual (``"gem"``).
+        Largest derivative of the bound, per observation, at convergence (``"collapsed"``), and less where
+        the bound is flat without being at an optimum; relative change of the weighted residual (``"gem"``).
     random_state : int, RandomState or None
         For starts beyond the seventh. None stands for a fixed seed: fits are alike, and NumPy's global state
         is neither read nor moved.

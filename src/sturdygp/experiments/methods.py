@@ -28,7 +28,7 @@ from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.experiments.problems import Data
 from sturdygp.experiments.task import NOISE, Task, check_member
-from sturdygp.inference.problem import default_kernel
+from sturdygp.inference.problem import default_kernel, paper_length_scale
 from sturdygp.kernels.stationary import SquaredExponential
 
 Box: TypeAlias = tuple[float, float]
@@ -169,13 +169,13 @@ def knowledge(told: Told, data: Data) -> tuple[float | None, float]:
 
 
 def boxed_kernel(X: FloatArray, box: Box) -> SquaredExponential:
-    """The paper's kernel and start, in another box of length scales."""
-    kernel, spread = default_kernel(X), np.ptp(X, axis=0)
+    """The paper's kernel and start, one length scale for all inputs, in another box of length scales."""
+    spread = np.ptp(X, axis=0)
     spread[spread == 0.0] = 1.0
     ends = spread[:, None] * np.array(box)
-    start = np.clip(kernel.length_scale, ends[:, 0], ends[:, 1])
+    start = np.clip(paper_length_scale(X), ends[:, 0], ends[:, 1])
     bounds = tuple((low, high) for low, high in ends.tolist())
-    return replace(kernel, length_scale=tuple(start.tolist()), length_scale_bounds=bounds)
+    return replace(default_kernel(X), length_scale=tuple(start.tolist()), length_scale_bounds=bounds)
 
 
 def describe(model: BaseGPRegressor, box: Box | None) -> str:

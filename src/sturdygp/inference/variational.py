@@ -171,6 +171,7 @@ class Alternation(Generic[L]):
             carry=Trail(updated, posterior.compact(), marginals.variance),
             gain=gain,
             fallback=Trail(updated),
+            flatness=self.problem.flatness(kernel, sites.precision, extra.size, marginals.variance),
         )
 
     def _anticipate(self, prior: Prior, extra: FloatArray, trail: Trail[L]) -> L:

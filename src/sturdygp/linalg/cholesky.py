@@ -25,6 +25,8 @@ JITTERS = (0.0, *(10.0**exponent for exponent in range(-12, -3)))
 
 # Below this product of precision and prior variance, (1 - [B^-1]_ii) / precision loses digits.
 WEAK_SITE = 1e-4
+# Share of the largest entry above which another is its equal to rounding.
+TIE = 1.0 - 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,14 +273,15 @@ def pivoted_cholesky(
     """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, and the few columns asked for.
 
     The next pivot is where most of the diagonal is left; it ends when no more than a share ``tolerance`` of
-    the largest entry is.
+    the largest entry is. Of equals to rounding it is the first, so that rounding chooses nothing.
     """
     left = diagonal.copy()
     F = np.zeros((left.size, rank), order="F")
     enough, pivots = tolerance * float(left.max()), list[int]()
     for k in range(rank):
-        pivot = int(left.argmax())
-        if left[pivot] <= enough:
+        most = float(left.max())
+        pivot = int(np.argmax(left >= TIE * most))
+        if most <= enough:
             break
         pivots.append(pivot)
         F[:, k] = (column(pivot) - F[:, :k] @ F[pivot, :k]) / sqrt(left[pivot])

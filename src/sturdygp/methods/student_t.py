@@ -27,7 +27,7 @@ from sturdygp.likelihoods.student_t import (
     update_weights,
 )
 from sturdygp.methods.fit import Fit
-from sturdygp.optimise import Evaluation, Optimum, maximise
+from sturdygp.optimise import Evaluation, Flatness, Optimum, maximise
 from sturdygp.status import Status
 
 START_DOF = 4.0
@@ -160,7 +160,8 @@ class StudentT:
             by_noise = result.tilted.by_log_noise.sum() + 0.5 * (1.0 - share) * problem.y.size
             extra = [by_noise / share] + [result.tilted.by_log_dof.sum()] * learn
             gradient = np.append(result.posterior.gradient(result.by_left_out(share)).kernel, extra)
-            return Evaluation(result.log_evidence, gradient, result.natural)
+            flatness = self._flatness(problem, x)
+            return Evaluation(result.log_evidence, gradient, result.natural, flatness=flatness)
 
         sites = first.fit.posterior.sites
         start = NaturalSites(sites.precision, sites.precision * sites.target)
@@ -186,7 +187,8 @@ class StudentT:
         def objective(x: FloatArray, start: FloatArray) -> Evaluation[FloatArray]:
             result = budget.charge(lambda: run(x, start))
             extra = [result.by_log_noise, *[result.by_log_dof] * learn, result.by_mean]
-            return Evaluation(result.log_evidence, np.append(result.by_kernel, extra), result.mode)
+            gradient, flatness = np.append(result.by_kernel, extra), self._flatness(problem, x)
+            return Evaluation(result.log_evidence, gradient, result.mode, flatness=flatness)
 
         mode = first.fit.posterior.marginals().mean
         x = np.append(self._start(first, learn=learn), first.fit.posterior.mean)
@@ -212,6 +214,10 @@ class StudentT:
 
     def _likelihood(self, extra: FloatArray, first: TLikelihood, *, learn: bool) -> TLikelihood:
         return TLikelihood(exp(extra[0]), exp(extra[1]) if learn else first.dof)
+
+    def _flatness(self, problem: Problem, x: FloatArray) -> Flatness:
+        kernel, size = problem.kernel, problem.kernel.theta.size
+        return problem.flatness(kernel.with_theta(x[:size]), np.exp(-x[size : size + 1]), x.size - size)
 
     def _climb(
         self,
