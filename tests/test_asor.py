@@ -14,18 +14,20 @@ from references.posteriors import variational_and_exact
 
 from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Sites, condition
+from sturdygp.inference import generalised_em as gem
 from sturdygp.inference.problem import Problem, default_kernel, paper_length_scale
 from sturdygp.inference.variational import Alternation, Trail
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import (
     AsorModel,
+    AsorPrior,
     FittedSpikeAndSlab,
     Multipliers,
     update_multipliers,
     update_rate,
 )
-from sturdygp.methods.asor import INITIAL_RATE, Asor, AsorPrior, gem, relative_change
+from sturdygp.methods.asor import INITIAL_RATE, Asor, relative_change
 from sturdygp.status import Status
 
 PRIORS = st.builds(

@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
-from sturdygp.inference.variational import Alternation, Trail
-from sturdygp.inference.problem import Problem, default_kernel
 
 from sturdygp import (
     AsorGPRegressor,
@@ -18,6 +16,8 @@ from sturdygp import (
 from sturdygp.datasets import make_synthetic
 from sturdygp.estimators.inducing import automatic_inputs
 from sturdygp.experiments.methods import boxed_kernel
+from sturdygp.inference.problem import Problem, default_kernel
+from sturdygp.inference.variational import Alternation, Trail
 from sturdygp.likelihoods.gaussian import GaussianModel
 from sturdygp.optimise import Evaluation, Flatness, maximise
 from sturdygp.status import Status
