@@ -935,7 +935,8 @@ def test_cells_that_excel_does_not_know(tmp_path):
     assert first.pop("span") == timedelta(hours=1)
     assert first == {
         "list": "['a']", "bytes": "b'=1'", "zoned": "2024-01-01T00:00:00+01:00",
-        "early": "1821-05-05 00:00:00", "infinite": "inf", "long": str(2**60), "bell": "ring_x0007_", "mixed": 1,
+        "early": "1821-05-05 00:00:00", "infinite": "inf", "long": str(2**60), "bell": "ring_x0007_",
+        "mixed": 1,
     }  # fmt: skip
     write_table(frame[["mixed"]], tmp_path / "out.parquet", Dialect(typed=True))
     assert parquet.read_table(tmp_path / "out.parquet")["mixed"].to_pylist() == ["1", "one"]

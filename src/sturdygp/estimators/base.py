@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sturdygp._typing import FloatArray, IntArray
 from sturdygp.estimators.callbacks import Attendance, FitCallback, PathLike, check_watchers
 from sturdygp.estimators.checkpoint import fingerprint
+from sturdygp.estimators.cluster import computed
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
 from sturdygp.estimators.outputs import (
@@ -146,7 +147,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
         warn_if_noise_is_there_twice(self.kernel)
         inputs = self._check_inputs(X)
-        targets = check_targets(y.compute() if is_dask(y) else y, inputs)
+        targets = check_targets(computed(y)[0] if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = self._seeds(columns.shape[1])
         attendance = self._attendance(columns.shape[1])
