@@ -1,4 +1,4 @@
-"""Data sets and contaminations: downloads against a local server, readers, and what each fault changes."""
+"""Data sets and contaminations: downloads against a local server, readers, and contaminated entries."""
 
 import hashlib
 import io
@@ -543,7 +543,7 @@ def spoil(contamination, X, y, seed=1):
 @every
 @pytest.mark.parametrize("outputs", [(), (1,), (3,)])
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_readings_differ_exactly_where_the_mask_is_true(make, outputs, rate):
+def test_observations_differ_exactly_where_the_mask_is_true(make, outputs, rate):
     X, y = clean(*outputs)
     before = X.copy(), y.copy()
     spoilt = spoil(make(rate), X, y)
@@ -582,7 +582,7 @@ def test_the_share_is_exact_in_each_output(kind, rate, count):
 
 
 @pytest.mark.parametrize("kind", [AddedOutliers, ReplacingOutliers])
-def test_the_rate_is_a_probability_for_each_reading(kind):
+def test_the_rate_is_a_probability_for_each_observation(kind):
     X, y = clean(50)
     mask = spoil(kind(UniformOutliers(5.0, 10.0), 0.3), X, y).mask
     assert abs(mask.mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / mask.size)
@@ -591,7 +591,7 @@ def test_the_rate_is_a_probability_for_each_reading(kind):
 @pytest.mark.parametrize(
     "make", [make for name, make in EVERY.items() if name not in {"StuckSensor", "ErrorBurst"}]
 )
-def test_a_higher_rate_adds_to_the_same_faults(make):
+def test_a_higher_rate_adds_to_the_same_outliers(make):
     X, y = clean(2)
     few, many = spoil(make(0.2), X, y), spoil(make(0.5), X, y)
     assert (many.mask | ~few.mask).all()
@@ -607,7 +607,7 @@ def test_added_outliers_are_those_of_the_function(outliers):
     np.testing.assert_array_equal(spoilt.mask, mask)
 
 
-def test_replacing_outliers_forget_the_reading():
+def test_replacing_outliers_forget_the_observation():
     X, y = clean()
     replaced = spoil(ReplacingOutliers(UniformOutliers(5.0, 10.0), 0.3), X, y)
     elsewhere = spoil(ReplacingOutliers(UniformOutliers(5.0, 10.0), 0.3), X, y + 100.0)
@@ -694,7 +694,7 @@ def test_runs_reach_both_ends():
     assert starts == {1, 2, 3, 4}
 
 
-def test_a_stuck_sensor_repeats_the_last_good_reading():
+def test_a_stuck_sensor_repeats_the_last_good_observation():
     X, y = clean(2)
     spoilt = spoil(StuckSensor(0.2), X, y)
     for before, after, mask in zip(y.T, spoilt.y.T, spoilt.mask.T, strict=True):
@@ -715,7 +715,7 @@ def test_data_that_cannot_be_contaminated_are_refused(make):
         spoil(make(0.1), X, y[1:])
     with pytest.raises(ValueError, match=r"X must have shape"):
         spoil(make(0.1), X[:, 0], y)
-    with pytest.raises(ValueError, match="1 readings in y are not finite"):
+    with pytest.raises(ValueError, match="1 observations in y are not finite"):
         spoil(make(0.1), X, np.where(np.arange(N) == 3, np.nan, y))
 
 
@@ -732,7 +732,7 @@ def test_focused_sizes_are_checked():
 
 
 @pytest.mark.parametrize("kind", [SymmetricShifts, OneSidedShifts, ErrorBurst, FocusedOutliers])
-def test_constant_readings_are_refused_where_sizes_are_deviations(kind):
+def test_constant_observations_are_refused_where_sizes_are_deviations(kind):
     with pytest.raises(ValueError, match="constant"):
         spoil(kind(0.1), clean()[0], np.ones(N))
 

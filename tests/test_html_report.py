@@ -19,11 +19,15 @@ from sturdygp.cli.main import main
 from sturdygp.kernels import Linear, SquaredExponential
 from sturdygp.report.html import readings as drawing
 from sturdygp.report.html.charts import trace_chart
-from sturdygp.report.html.influence import input_shares
-from sturdygp.report.html.page import page
+from sturdygp.report.html.description import (
+    describe_ending,
+    describe_kernel,
+    influences,
+    input_effects,
+    parameter_name,
+)
+from sturdygp.report.html.page import page, section
 from sturdygp.report.html.readings import drawn, likeliest, omission, readings_of
-from sturdygp.report.html.section import section
-from sturdygp.report.html.words import ending_in_words, influences, kernel_in_words, parameter
 from sturdygp.tables.flagging import Recipe, flag_table
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Request, prepare
@@ -127,7 +131,7 @@ def test_a_section_lists_the_faults_and_tells_the_model(result):
     assert first["reading"].value == frame.loc[row, "y"]
     assert first["from"].value < first["expected"].value < first["to"].value
     assert about.influences[0].feature == HOSTILE
-    assert about.influences[0].words in {"strong", "moderate"}
+    assert about.influences[0].strength in {"strong", "moderate"}
     assert "squared exponential kernel" in about.kernel
     assert "the fit converged." in about.ending
 
@@ -155,11 +159,11 @@ def test_far_values_do_not_squeeze_a_picture(result, text):
     # Faults that are near are shown all the same.
     assert low < frame["y"].min() < frame["y"].drop(FAULTS[0]).max() < high < 10.0
     assert note in page(far, "data.csv")
-    climb = np.array([-1e6, -3e4, -140.0, -125.0, -121.0, -120.0, -119.5, -119.5])
-    low, high = trace_chart(climb).yaxis["range"]
+    trace = np.array([-1e6, -3e4, -140.0, -125.0, -121.0, -120.0, -119.5, -119.5])
+    low, high = trace_chart(trace).yaxis["range"]
     assert -200.0 < low < -140.0 < -119.5 < high
-    assert "range" not in trace_chart(climb[2:]).yaxis
-    assert "range" not in trace_chart(climb[:1]).yaxis
+    assert "range" not in trace_chart(trace[2:]).yaxis
+    assert "range" not in trace_chart(trace[:1]).yaxis
 
 
 def test_numbers_keep_the_digits_that_tell_something():
@@ -183,8 +187,8 @@ def test_numbers_keep_the_digits_that_tell_something():
     assert worst["reading"] == f"{row['y']:.4f}"
     assert re.fullmatch(r"(9999999|10000000)\.\d{3,6}", worst["expected"])
     assert re.search(r"around (9999999|10000000)\.\d+\. ", about.kernel)
-    climb = -123456.0 - np.array([3.0, 0.5, 0.25, 0.125, 0.0625])
-    assert trace_chart(climb).data[0]["y"] == climb.tolist()
+    trace = -123456.0 - np.array([3.0, 0.5, 0.25, 0.125, 0.0625])
+    assert trace_chart(trace).data[0]["y"] == trace.tolist()
 
 
 def test_pictures_of_many_readings_are_drawn_from_a_sample(result, monkeypatch):
@@ -226,15 +230,15 @@ def test_models_in_words(result):
     plan, raw = result.fit.model.plan, result.prepared.raw
     x, y = plan.matrix(hostile_frame()), hostile_frame()["y"]
     model = TableModel(plan, StandardGPRegressor(kernel=Linear()).fit(x, y))
-    assert "The kernel is Linear(" in kernel_in_words(model, 0)
+    assert "The kernel is Linear(" in describe_kernel(model, 0)
     assert influences(model, 0, raw) == []
     two = SquaredExponential((1.0,) * x.shape[1]) + SquaredExponential((0.2,) * x.shape[1], 0.01)
     model = TableModel(plan, StandardGPRegressor(kernel=two).fit(x, y))
-    assert "Finer structure that varies by about" in kernel_in_words(model, 0)
+    assert "Finer structure that varies by about" in describe_kernel(model, 0)
     assert len(influences(model, 0, raw)) == x.shape[1]
     with pytest.warns(match="max_iter"):
         hasty = MixtureGPRegressor(max_iter=1).fit(x, y)
-    assert "the fit stopped at max_iter" in ending_in_words(TableModel(plan, hasty), 0)
+    assert "the fit stopped at max_iter" in describe_ending(TableModel(plan, hasty), 0)
 
 
 def test_influence_is_what_an_input_changes_not_its_length_scale():
@@ -245,22 +249,22 @@ def test_influence_is_what_an_input_changes_not_its_length_scale():
     found = section(flagged(frame, Recipe("mixture")), 0, "").influences
     # A straight line has a length scale that is long, and explains everything.
     assert found[0].feature == "minute"
-    assert found[0].words == "strong"
-    assert {each.words for each in found[1:]} <= {"weak", "hardly any"}
+    assert found[0].strength == "strong"
+    assert {each.strength for each in found[1:]} <= {"weak", "hardly any"}
 
 
-def test_shares_are_those_of_a_known_function(result):
+def test_effects_are_those_of_a_known_function(result):
     plan, raw = result.fit.model.plan, result.prepared.raw
 
-    def shares(function):
+    def effects(function):
         model = TableModel(plan, SimpleNamespace(predict=lambda x: function(*x.T)))
-        return input_shares(model, 0, raw)
+        return input_effects(model, 0, raw)
 
     # The variance of a sum is that of its terms: 0.8 and 0.6 squared are one.
-    load, site, time = shares(lambda load, north, other, time: 0.8 * load + 0.6 * time)
+    load, site, time = effects(lambda load, north, other, time: 0.8 * load + 0.6 * time)
     assert (load, site, time) == (pytest.approx(0.8, abs=0.1), 0.0, pytest.approx(0.6, abs=0.1))
-    assert shares(lambda load, north, other, time: north - other)[1] == pytest.approx(1.0, abs=0.1)
-    assert not shares(lambda load, *_: np.full_like(load, 3.0)).any()
+    assert effects(lambda load, north, other, time: north - other)[1] == pytest.approx(1.0, abs=0.1)
+    assert not effects(lambda load, *_: np.full_like(load, 3.0)).any()
 
 
 def test_of_many_inputs_those_are_shown_that_matter():
@@ -288,15 +292,15 @@ def test_of_many_inputs_those_are_shown_that_matter():
 def test_parameters_at_a_bound_are_named_by_their_inputs(result):
     model = result.fit.model
     features = model.plan.features
-    assert parameter("length_scale[1]", model.plan) == f"length scale of {features[1]}"
-    assert parameter("variance", model.plan) == "variance"
-    finer = parameter("parts[1].length_scale[1]", model.plan)
+    assert parameter_name("length_scale[1]", model.plan) == f"length scale of {features[1]}"
+    assert parameter_name("variance", model.plan) == "variance"
+    finer = parameter_name("parts[1].length_scale[1]", model.plan)
     assert finer == f"length scale of {features[1]} in the finer structure"
     held = SimpleNamespace(
         weights_=np.ones(3), status_=SimpleNamespace(message="converged"), n_iter_=3, note_="",
         at_bounds_=("length_scale[0]",),
     )  # fmt: skip
-    assert f"Held by a bound: length scale of {HOSTILE}." in ending_in_words(TableModel(model.plan, held), 0)
+    assert f"Held by a bound: length scale of {HOSTILE}." in describe_ending(TableModel(model.plan, held), 0)
 
 
 # ------------------------------------------------------------------------------------ the command

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.linalg import lapack
 from sturdygp.linalg.cholesky import (
     cholesky,
     inverse_positive,
     jittered_cholesky,
+    lapack,
     pivoted_cholesky,
     solve_positive,
 )

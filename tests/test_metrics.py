@@ -38,19 +38,19 @@ def test_right_intervals_cover_as_often_as_they_say(level):
 @pytest.mark.parametrize("digits", [1, 8])
 def test_average_precision_is_that_of_scikit_learn(digits):
     proba = RNG.uniform(size=200).round(digits)
-    faulty = RNG.uniform(size=200) < proba
-    expected = average_precision_score(faulty, proba)
-    assert metrics.average_precision(faulty, proba) == pytest.approx(expected)
+    is_outlier = RNG.uniform(size=200) < proba
+    expected = average_precision_score(is_outlier, proba)
+    assert metrics.average_precision(is_outlier, proba) == pytest.approx(expected)
 
 
-def test_average_precision_without_faults_is_undefined():
+def test_average_precision_without_outliers_is_undefined():
     assert np.isnan(metrics.average_precision([False, False], [0.1, 0.2]))
 
 
 def test_calibration_error_by_hand():
     # Two bins: 0.9 is right 2 times of 4 (off by 0.4), 0.2 is right 1 time of 2 (off by 0.3).
-    proba, faulty = [0.9, 0.9, 0.9, 0.9, 0.2, 0.2], [1, 1, 0, 0, 1, 0]
-    assert metrics.calibration_error(faulty, proba) == pytest.approx((4 * 0.4 + 2 * 0.3) / 6)
+    proba, is_outlier = [0.9, 0.9, 0.9, 0.9, 0.2, 0.2], [1, 1, 0, 0, 1, 0]
+    assert metrics.calibration_error(is_outlier, proba) == pytest.approx((4 * 0.4 + 2 * 0.3) / 6)
     assert metrics.calibration_error([1, 0], [1.0, 0.0]) == 0.0
 
 
@@ -74,7 +74,7 @@ def test_what_makes_no_sense_is_refused(call):
 def test_missing_truths_are_refused_not_counted_as_misses():
     truth = np.array([0.0, np.nan])
     for score in (metrics.coverage, metrics.nlpd, metrics.crps):
-        with pytest.raises(ValueError, match="drop missing readings"):
+        with pytest.raises(ValueError, match="drop missing observations"):
             score(truth, np.zeros(2), np.ones(2))
-    with pytest.raises(ValueError, match="drop missing readings"):
+    with pytest.raises(ValueError, match="drop missing observations"):
         metrics.rmse(truth, np.zeros(2))

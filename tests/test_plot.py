@@ -21,7 +21,7 @@ from sturdygp.plot import (
     plot_outliers,
     plot_trace,
 )
-from sturdygp.plot.axes import proba_of
+from sturdygp.plot.canvas import proba_of
 
 FILES = Path(__file__).parent / "files"
 FAULTS = [4, 19, 33]
@@ -54,7 +54,7 @@ def labels(ax):
     return ax.get_legend_handles_labels()[1]
 
 
-def test_as_many_new_readings_are_judged_anew(fitted):
+def test_as_many_new_observations_are_judged_anew(fitted):
     model, X, y = fitted
     new = y.copy()
     new[[4, 19, 33]], new[50] = np.sin(X[[4, 19, 33], 0]), 6.0
@@ -62,14 +62,14 @@ def test_as_many_new_readings_are_judged_anew(fitted):
     assert np.flatnonzero(display.flagged).tolist() == [50]
 
 
-def test_other_readings_at_the_inputs_of_the_fit_are_judged_anew(fitted):
+def test_other_observations_at_the_inputs_of_the_fit_are_judged_anew(fitted):
     model, X, y = fitted
     other = y.copy()
     other[FAULTS], other[50] = [np.sin(X[4, 0]), np.nan, np.nan], 6.0
     assert np.flatnonzero(plot_fit(model, X, other).flagged).tolist() == [50]
 
 
-def test_readings_of_the_fit_keep_their_flags(several, tmp_path):
+def test_observations_of_the_fit_keep_their_flags(several, tmp_path):
     model, X, Y = several
     model.save(tmp_path / "model.sgp")
     for each in (model, sturdygp.load(tmp_path / "model.sgp")):
@@ -79,7 +79,7 @@ def test_readings_of_the_fit_keep_their_flags(several, tmp_path):
     np.testing.assert_array_equal(proba_of(single, X, Y[:, :1].tolist()), single.outlier_proba_)
 
 
-def test_a_model_that_did_not_keep_its_readings_judges_them():
+def test_a_model_that_did_not_keep_its_observations_judges_them():
     model = sturdygp.load(FILES / "model-v1.sgp")
     (output,) = model._outputs
     X = np.zeros((len(output.observed), model.n_features_in_))
@@ -87,11 +87,11 @@ def test_a_model_that_did_not_keep_its_readings_judges_them():
     np.testing.assert_array_equal(proba_of(model, X, y), model.outlier_proba(X, y))
 
 
-def test_fit_shows_the_interval_and_the_flagged_readings(fitted):
+def test_fit_shows_the_interval_and_the_flagged_observations(fitted):
     model, X, y = fitted
     display = FitDisplay.from_estimator(model, X, y)
     assert np.flatnonzero(display.flagged).tolist() == FAULTS
-    assert labels(display.ax_) == ["fit, 95 % interval", "readings", "flagged"]
+    assert labels(display.ax_) == ["fit, 95 % interval", "observations", "flagged"]
     mean, std = model.predict([[display.x[10]]], return_std=True, include_noise=True)
     assert display.mean[10] == pytest.approx(mean[0])
     assert display.upper[10] - display.mean[10] == pytest.approx(1.96 * std[0], rel=1e-3)
@@ -117,10 +117,10 @@ def test_fit_over_one_of_several_inputs(several):
 def test_a_model_that_does_not_flag_is_drawn_without_flags():
     X, y = problem()
     display = plot_fit(StandardGPRegressor().fit(X, y), X, y)
-    assert labels(display.ax_) == ["fit, 95 % interval", "readings"]
+    assert labels(display.ax_) == ["fit, 95 % interval", "observations"]
 
 
-def test_new_readings_are_judged(fitted):
+def test_new_observations_are_judged(fitted):
     model, _, _ = fitted
     X, y = problem(seed=5, n=45)
     assert np.flatnonzero(plot_fit(model, X, y).flagged).tolist() == FAULTS
@@ -130,7 +130,7 @@ def test_outliers(fitted, several):
     model, X, _ = fitted
     display = plot_outliers(model)
     np.testing.assert_array_equal(display.outlier_proba, model.outlier_proba_)
-    assert display.ax_.get_xlabel() == "number of the reading"
+    assert display.ax_.get_xlabel() == "number of the observation"
     over = OutlierDisplay.from_estimator(model, X, threshold=0.9)
     np.testing.assert_array_equal(over.x, X[:, 0])
     named, frame, _ = several
@@ -144,25 +144,25 @@ def test_trace(fitted, several):
     assert labels(plot_trace(several[0]).ax_) == ["output 0: converged", "output 1: converged"]
 
 
-def test_calibration_counts_readings_inside(fitted):
+def test_calibration_counts_observations_inside(fitted):
     model, _, y = fitted
     left_out = plot_calibration(model, None, y)
-    assert left_out.n_readings == 57
-    assert np.abs(left_out.actual - left_out.nominal).max() < 0.2
+    assert left_out.n_observations == 57
+    assert np.abs(left_out.coverage - left_out.level).max() < 0.2
     X_new, y_new = problem(seed=9, n=50)
     held_out = plot_calibration(model, X_new, y_new)
-    assert held_out.n_readings == 47
+    assert held_out.n_observations == 47
     everything = CalibrationDisplay.from_estimator(model, X_new, y_new, threshold=None)
-    assert everything.n_readings == 50
+    assert everything.n_observations == 50
     perfect = CalibrationDisplay.of_residuals(np.array([0.0, np.nan, 10.0]))
-    np.testing.assert_array_equal(perfect.actual, 0.5)
+    np.testing.assert_array_equal(perfect.coverage, 0.5)
 
 
 def test_leaving_one_out_is_a_fit_without_it(fitted):
     model, X, y = fitted
     mean, std = model.leave_one_out(include_noise=True)
     assert mean.shape == std.shape == y.shape
-    # A far reading says nothing, so that its prediction hardly changes without it.
+    # A far outlier says nothing, so that its prediction hardly changes without it.
     np.testing.assert_allclose(mean[FAULTS], model.predict(X[FAULTS]), atol=0.05)
     _, inner = model.leave_one_out()
     np.testing.assert_allclose(std**2 - inner**2, model.noise_variance_)
@@ -196,15 +196,15 @@ def test_given_axes_are_used_and_nothing_global_is_touched(fitted):
         (lambda m, X, y: plot_fit(m, X, y[:5]), "X has 60 rows but y has 5"),
         (lambda m, X, y: plot_fit(StandardGPRegressor().fit(X, y), X, y[:1]), "X has 60 rows but y has 1"),
         (lambda m, X, y: plot_outliers(m, X[:5]), "X has 5 rows but the model was fitted to 60"),
-        (lambda m, X, y: plot_outliers(StandardGPRegressor().fit(X, y)), "does not tell outliers"),
-        (lambda m, X, y: plot_calibration(m, None, y[:5]), "must be the readings of the fit"),
+        (lambda m, X, y: plot_outliers(StandardGPRegressor().fit(X, y)), "has no outlier probabilities"),
+        (lambda m, X, y: plot_calibration(m, None, y[:5]), "must be the observations of the fit"),
         (lambda m, X, y: plot_calibration(m, None, y + 1.0), "give X, too, for others"),
         (lambda m, X, y: plot_calibration(m, X, y[:5]), "X has 60 rows but y has 5"),
         (
             lambda m, X, y: plot_calibration(StandardGPRegressor().fit(X, y), X, y[:1]),
             "X has 60 rows but y has 1",
         ),
-        (lambda m, X, y: CalibrationDisplay.of_residuals(np.array([np.nan])), "no reading is left"),
+        (lambda m, X, y: CalibrationDisplay.of_residuals(np.array([np.nan])), "no observation is left"),
         (
             lambda m, X, y: plot_trace(m, ax=Figure().subplots()) and plot_trace(m, ax=removed_axes()),
             "no figure",

@@ -23,22 +23,26 @@ from sturdygp.experiments import (
     same_results,
     suite,
 )
-from sturdygp.experiments.packing import packed, unpacked
+from sturdygp.experiments.store import packed, unpacked
 from sturdygp.experiments.suites import COMPARED, FIGURE_METHODS, RATES, SIZES
 from sturdygp.experiments.task import canonical
-from sturdygp.report.boxes import box_figure
+from sturdygp.report.accuracy import (
+    compare,
+    compare_levels,
+    error_table,
+    holm,
+    paired_tables,
+    rank_table,
+    ranks_at,
+)
 from sturdygp.report.claims import CLAIMS, claims_table
-from sturdygp.report.field import field_tables, mae_table
-from sturdygp.report.grid import Cell, Setting, grid_of, panels, rate, rmse
-from sturdygp.report.loglog import legible, spread, time_figure
-from sturdygp.report.paired import compare, compare_levels, holm, paired_tables
-from sturdygp.report.provenance import environment_notes
-from sturdygp.report.published import MAE, SECONDS
-from sturdygp.report.ranking import error_table, rank_table, ranks_at, settings_table
-from sturdygp.report.runtime import power_law, ratio_table, runtimes, seconds_table
-from sturdygp.report.runtime_claims import kendall_w
-from sturdygp.report.style import COLOURS, MARKERS, in_order
+from sturdygp.report.field import PUBLISHED_MAE, field_tables, mae_table
+from sturdygp.report.figures import COLOURS, MARKERS, box_figure, legible, separated, time_figure
+from sturdygp.report.grid import METHOD_ORDER, Cell, Setting, grid_of, in_order, panels, rate, rmse
+from sturdygp.report.runtime import PAPER_SECONDS, power_law, ratio_table, runtimes, seconds_table
+from sturdygp.report.suites import environment_notes, settings_table
 from sturdygp.report.table import Strong, Table
+from sturdygp.report.verdicts import kendall_w
 
 PROBLEM = Task(
     suite="fig1a", dataset="synthetic", method="", n_train=100, trial=0, fault=Fault("uniform", (0, 10))
@@ -74,6 +78,7 @@ PAPER_SPEED = {
     "asor-single": 1,
     "asor-gem": 99,
     "robust": 5,
+    "robust-many": 5,
     "oracle-centred": 1,
 }
 
@@ -101,7 +106,7 @@ def grid(by_method):
     return grid_of(errors(by_method), level=rate, measure=rmse)
 
 
-def told(name, *, trials=12, errors=STORY, speed=PAPER_SPEED, **options):
+def records_of(name, *, trials=12, errors=STORY, speed=PAPER_SPEED, **options):
     """Records of a whole suite, with errors and times that differ between methods as given, and by chance."""
     rng = np.random.default_rng(0)
     records = []
@@ -157,7 +162,7 @@ def test_long_columns_wrap_in_latex_and_uneven_rows_are_refused():
 
 def test_every_method_has_a_colour_and_a_marker():
     assert set(COLOURS) == set(MARKERS) == set(METHODS)
-    assert in_order(METHODS) == tuple(COLOURS)
+    assert in_order(METHODS) == METHOD_ORDER
 
 
 def test_errors_and_ranks_by_hand():
@@ -209,7 +214,7 @@ def test_field_stands_beside_published_errors():
     ).rows
     assert rows[0] == ("Synthetic", "ASOR-GPR", "0.200 (0.1)", "-", "-", "-", "1 of 3", "0 of 3")
     assert rows[-1][1:6] == ("Relevance pursuit, published", "0.089", "0.09", "0.271", "0.2")
-    assert len(rows) == 1 + len(MAE["gp-sample"])
+    assert len(rows) == 1 + len(PUBLISHED_MAE["gp-sample"])
 
 
 def test_field_shows_what_becomes_of_data_without_faults():
@@ -268,7 +273,7 @@ def test_trials_are_paired_by_number_and_equal_ones_say_nothing():
 
 
 def test_correction_is_across_levels_and_shows_in_the_table():
-    records = told("fig1a", methods=["asor", "standard"])
+    records = records_of("fig1a", methods=["asor", "standard"])
     cells = panels(records)[0].errors
     raw = compare(cells["asor", 0.3], cells["standard", 0.3]).p
     assert compare_levels(cells, "asor", "standard")[0.3].p == pytest.approx(min(1.0, 9 * raw))
@@ -308,7 +313,7 @@ def test_the_error_of_an_exponent_is_that_of_a_regression():
 
 
 def test_times_stand_beside_the_paper_s():
-    times = runtimes(told("table1", trials=2))
+    times = runtimes(records_of("table1", trials=2))
     rows = {row[0]: row for row in seconds_table(times, "t").rows}
     ours = 8e-6 * 1000**2.5
     assert rows["ASOR-GPR"][5] == f"{ours:.0f} (335.96)"
@@ -317,7 +322,9 @@ def test_times_stand_beside_the_paper_s():
     assert rows["ASOR-GPR, Algorithm 1"][2:7] == ("-",) * 5
     assert rows["ASOR-GPR, Algorithm 1"][7:] == ("0 of 2", "0 of 2")
     ratios = {row[0]: row for row in ratio_table(times, "t").rows}
-    assert ratios["GMM-GPR"][1] == f"4.50 ({SECONDS['mixture'][200] / SECONDS['standard'][200]:.0f})"
+    assert (
+        ratios["GMM-GPR"][1] == f"4.50 ({PAPER_SECONDS['mixture'][200] / PAPER_SECONDS['standard'][200]:.0f})"
+    )
 
 
 def test_times_of_failed_fits_do_not_count():
@@ -336,7 +343,7 @@ def test_concordance():
 
 @pytest.fixture(scope="module")
 def story():
-    return [each for name in ("fig1a", "fig1b", "fig1c", "supplement", "table1") for each in told(name)]
+    return [each for name in ("fig1a", "fig1b", "fig1c", "supplement", "table1") for each in records_of(name)]
 
 
 def test_the_paper_s_story_holds_where_records_tell_it(story):
@@ -359,7 +366,9 @@ def test_the_paper_s_story_holds_where_records_tell_it(story):
     ],
 )
 def test_a_verdict_on_errors_follows_the_records(story, name, change, lost):
-    records = [each for each in story if each.task.suite != name] + told(name, errors={**STORY, **change})
+    records = [each for each in story if each.task.suite != name] + records_of(
+        name, errors={**STORY, **change}
+    )
     refuted = {text for text, verdict in verdicts(records).items() if verdict == "does not hold"}
     assert len(refuted) == len(lost)
     assert all(any(word in text for text in refuted) for word in lost)
@@ -377,7 +386,7 @@ def test_a_verdict_on_errors_follows_the_records(story, name, change, lost):
 )
 def test_a_verdict_on_times_follows_the_records(story, change, lost):
     others = [each for each in story if each.task.suite != "table1"]
-    records = others + told("table1", speed={**PAPER_SPEED, **change})
+    records = others + records_of("table1", speed={**PAPER_SPEED, **change})
     refuted = {text for text, verdict in verdicts(records).items() if verdict == "does not hold"}
     assert len(refuted) == len(lost)
     assert all(any(word in text for text in refuted) for word in lost)
@@ -413,17 +422,17 @@ def test_claims_without_the_results_they_need_stay_open(story):
     gap = [each for each in some if each.task.method != "rcgp" or each.task.rate < 0.75]
     assert finding(gap, "lowest RMSE") == ("undecided", "no results of RCGPR at 0.8")
     assert finding(some[:-30], "lowest RMSE") == ("undecided", "unfinished: 11 to 12 trials")
-    few = told("fig1b", trials=3)
+    few = records_of("fig1b", trials=3)
     assert finding(few, "clear gains") == ("undecided", "3 trials are too few for a test")
-    part = [each for each in told("supplement", trials=2) if each.task.dataset == "synthetic"]
+    part = [each for each in records_of("supplement", trials=2) if each.task.dataset == "synthetic"]
     assert finding(part, "similar trends") == ("undecided", "5 of 13 contaminations")
 
 
 def test_claims_are_judged_for_each_setting_and_count_failures():
-    failing = replace(told("fig1a", trials=1)[5], scores=Scores(), error="E: no")
+    failing = replace(records_of("fig1a", trials=1)[5], scores=Scores(), error="E: no")
     assert failing.task.method in COMPARED
-    other = told("fig1a", reading="std", baselines="as-published", errors={**STORY, "asor": 2.0})
-    rows = claims_table([*told("fig1a")[:5], failing, *told("fig1a")[6:], *other]).rows
+    other = records_of("fig1a", reading="std", baselines="as-published", errors={**STORY, "asor": 2.0})
+    rows = claims_table([*records_of("fig1a")[:5], failing, *records_of("fig1a")[6:], *other]).rows
     found = {row[3]: row[4] for row in rows if "lowest RMSE" in row[1]}
     assert found == {
         "std, as-published; 12 trials, 0 failed": "does not hold",
@@ -435,7 +444,7 @@ def test_claims_are_judged_for_each_setting_and_count_failures():
 
 
 def test_a_box_for_each_method_and_level_and_a_name_for_each_method():
-    records = told("fig1a", trials=3)
+    records = records_of("fig1a", trials=3)
     figure = box_figure(panels(records), 3.5)
     (axis,) = figure.axes
     boxes = [patch for patch in axis.patches if patch.get_zorder() == 2]
@@ -457,7 +466,7 @@ def test_medians_are_drawn_where_they_are_and_failures_are_named():
 
 
 def test_panels_of_the_supplement_do_not_depend_on_the_order_of_records():
-    records = told("supplement", trials=1, methods=["asor"])
+    records = records_of("supplement", trials=1, methods=["asor"])
     titles = [panel.title for panel in panels(records)]
     assert titles == [panel.title for panel in panels(records[::-1])]
     assert len(titles) == 13
@@ -465,7 +474,7 @@ def test_panels_of_the_supplement_do_not_depend_on_the_order_of_records():
 
 
 def test_curves_are_named_with_their_exponents():
-    figure = time_figure(runtimes(told("table1", trials=2)), 7.0)
+    figure = time_figure(runtimes(records_of("table1", trials=2)), 7.0)
     names = [text.get_text() for text in figure.axes[0].texts]
     assert len(names) == 9
     assert "RCGPR, $n^{2.5}$" in names
@@ -475,7 +484,7 @@ def test_curves_are_named_with_their_exponents():
 @settings(deadline=None)
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
 def test_names_are_apart_and_in_order(heights):
-    moved = spread(sorted(heights), 0.1)
+    moved = separated(sorted(heights), 0.1)
     assert all(second - first >= 0.1 - 1e-9 for first, second in itertools.pairwise(moved))
     assert np.mean(moved) == pytest.approx(np.mean(heights))
 
@@ -509,7 +518,7 @@ def test_short_results_take_little_room():
             scores=Scores(*rng.uniform(size=len(fields(Scores)))),
             n_factorizations=(30, 127, 41, each.task.trial),
         )
-        for each in told("fig1a", trials=30, methods=["asor"])
+        for each in records_of("fig1a", trials=30, methods=["asor"])
     ]
     short = packed(long)
     assert len(canonical(short)) * len(FIGURE_METHODS) < 300_000
@@ -578,7 +587,7 @@ def test_missing_results_are_answered_with_the_command_that_makes_them(command, 
 def test_claims_of_all_settings_or_of_one(command, tmp_path):
     with ResultStore(tmp_path / "fig1a.jsonl").writing({}) as appender:
         for reading in ("text", "std"):
-            for each in told("fig1a", trials=1, reading=reading):
+            for each in records_of("fig1a", trials=1, reading=reading):
                 appender.append(each)
     both = command("table", "claims", "--results", tmp_path).output
     one = command("table", "claims", "--results", tmp_path, "--reading", "std").output

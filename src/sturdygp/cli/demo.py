@@ -27,7 +27,7 @@ from sturdygp.estimators import (
     StudentTGPRegressor,
 )
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.plot.palette import BLUE, GREY, ORANGE
+from sturdygp.plot.canvas import BLUE, GREY, ORANGE
 
 ORDINARY = "ordinary GP (scikit-learn)"
 ROBUST: dict[str, BaseGPRegressor] = {

@@ -15,8 +15,7 @@ from sturdygp.experiments.task import Baselines, Reading
 from sturdygp.plot.canvas import save
 from sturdygp.report.claims import CLAIMS, claims_table
 from sturdygp.report.grid import Setting
-from sturdygp.report.provenance import environment_notes
-from sturdygp.report.suites import SUITES_WITH_FIGURE, suite_figure, suite_tables
+from sturdygp.report.suites import SUITES_WITH_FIGURE, environment_notes, suite_figure, suite_tables
 from sturdygp.report.table import Table
 
 CLAIMS_NAME = "claims"

@@ -9,8 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.datasets.contamination import Outliers
-from sturdygp.datasets.gp_sample import make_gp_sample
-from sturdygp.datasets.synthetic import make_synthetic
+from sturdygp.datasets.synthetic import make_gp_sample, make_synthetic
 from sturdygp.datasets.tables import (
     Table,
     load_air_quality,

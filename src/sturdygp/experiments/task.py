@@ -11,12 +11,14 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from sturdygp.datasets.contamination import (
     AddedOutliers,
     Contamination,
+    FocusedOutliers,
     NormalOutliers,
+    OneSidedShifts,
     Outliers,
+    SymmetricShifts,
     UniformOutliers,
     check_rate,
 )
-from sturdygp.datasets.faults import FocusedOutliers, OneSidedShifts, SymmetricShifts
 
 Reading: TypeAlias = Literal["text", "std"]
 Baselines: TypeAlias = Literal["best", "as-published"]
