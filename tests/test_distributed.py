@@ -123,6 +123,7 @@ def test_a_model_does_not_take_its_rows_along(data):
     assert again._outputs[0].fit.posterior.X.blocks == ()
 
 
+@pytest.mark.usefixtures("not_kept")
 def test_blocks_without_rows_are_passed_over(data):
     table = pd.DataFrame(data.X, columns=["a", "b"]).assign(y=data.y[:, 0], row=np.arange(450.0))
     blocks = dd.from_pandas(table, npartitions=5, sort=False)

@@ -179,12 +179,14 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     input: in whichever units inputs come, the kernel is the same function of them. With one input that is
     the paper's start, and with several very nearly if they have one standard deviation.
     """
-    extent = Extent.of(X)
-    unit = np.where(extent.std > 0.0, extent.std, 1.0)
+    extent, some = Extent.of(X), evenly_spaced(X)
+    # Of the same rows whether they are an array or in blocks, whose sums are rounded differently.
+    std = Extent.of(some).std
+    unit = np.where(std > 0.0, std, np.where(extent.range > 0.0, extent.range, 1.0))
     # Few rows far out do not make a short length scale impossible, nor a long one that would reach them.
     ends = np.column_stack([extent.range, extent.reach])
     box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
-    start = START_LENGTH_SCALE * median_distance(evenly_spaced(X) / unit) * unit
+    start = START_LENGTH_SCALE * median_distance(some / unit) * unit
     bounds = tuple((low, high) for low, high in box.tolist())
     return SquaredExponential(
         tuple(np.clip(start, *box.T).tolist()),
