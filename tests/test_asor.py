@@ -241,7 +241,7 @@ def test_gem_stops_and_closes_like_the_transcription():
 @pytest.mark.parametrize(("n", "rate", "seed"), [(24, 0.3, 1), (16, 0.2, 5)])
 def test_gem_predicts_from_the_stored_function_like_the_transcription(n, rate, seed, max_iter):
     """After many iterations rounding has moved the parameters: at convergence they are taken as found."""
-    p = make_problem(n, rate, seed)
+    p = with_the_papers_start(make_problem(n, rate, seed))
     Z = np.vstack([p.X[:4], np.random.default_rng(1).uniform(-3, 3, (20, 2))])
     lower, upper = p.kernel.bounds.T * gem.parameter_units(p.kernel) ** -1
     states = list(literal.iterate(p.X, p.y, max_iter, lower=lower, upper=upper, tol=1e-2))
