@@ -38,7 +38,7 @@ from sturdygp import (
     StudentTGPRegressor,
     metrics,
 )
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.outputs import Scaling
 from sturdygp.experiments.store import environment
 from sturdygp.report.table import Table

@@ -1,8 +1,9 @@
 """Learned contamination: its ELBO, gradients and moments against something independent."""
 
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import astuple, replace
 from math import exp, log
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from sturdygp.datasets import (
 )
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Marginals, Sites
-from sturdygp.gp.rough import LEVEL_PRECISION, RoughPrior
+from sturdygp.gp.low_rank import LEVEL_PRECISION, RoughPrior
 from sturdygp.inference.expectation_propagation import Propagation
 from sturdygp.inference.problem import Problem, default_kernel, with_fine_part
 from sturdygp.inference.variational import Trail, expected_log_sites
@@ -34,12 +35,16 @@ from sturdygp.likelihoods.contamination import (
     Shape,
 )
 from sturdygp.likelihoods.contamination_prior import LARGEST_SHIFT, ContaminationPrior
+from sturdygp.methods.fit import Score
 from sturdygp.methods.robust import search
 from sturdygp.methods.robust.heteroscedastic import parameter_covariance
+from sturdygp.methods.robust.hypothesis import Hypothesis
 from sturdygp.methods.robust.initialisation import second_part_initialisations
 from sturdygp.methods.robust.neighbours import clustering
 from sturdygp.methods.robust.prior import FunctionPrior, ThetaPrior, length_scale_prior
 from sturdygp.methods.robust.screening import LEVELS, InitialState, Screening, distinct
+from sturdygp.methods.robust.search import Search
+from sturdygp.methods.robust.variance_function import NoiseParameters
 from sturdygp.metrics import rmse
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
@@ -511,7 +516,7 @@ def test_settled_agrees_with_propagation_and_with_its_own_cavities(monkeypatch):
     found = fallback._outputs[0]
     cavity = found.fit.posterior.best.leave_one_out()
     noise = found.fit.noise_at(x, cavity.mean)
-    verdict = found.fit.outlier_model.judge(found.scaling.forward(y), cavity.mean, cavity.variance, noise)
+    verdict = found.fit.likelihood.judge(found.scaling.forward(y), cavity.mean, cavity.variance, noise)
     np.testing.assert_allclose(verdict.outlier_proba, fallback.outlier_proba_, atol=0.01)
 
 
@@ -770,7 +775,7 @@ def test_weights_are_the_expected_precision_of_components():
     data = make_synthetic(60, 10, rate=0.3, seed=1)
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
     narrow = model.noise_variance_ / model._outputs[0].scaling.scale ** 2
-    likelihood = model._outputs[0].fit.outlier_model
+    likelihood = model._outputs[0].fit.likelihood
     kept = narrow / float(likelihood.contamination.cell_variance)
     expected = 1.0 - model.outlier_proba_ + model.outlier_proba_ * kept
     np.testing.assert_allclose(model.weights_, np.minimum(expected, 1.0), rtol=1e-6)
@@ -782,3 +787,91 @@ def test_length_scale_prior_does_not_depend_on_notation():
     one, other = (RobustGPRegressor(kernel=SquaredExponential(length)).fit(x, y) for length in (1.0, (1.0,)))
     assert one.bound_ == pytest.approx(other.bound_, abs=1e-6)
     np.testing.assert_allclose(one.predict(x), other.predict(x), rtol=1e-6)
+
+
+# ------------------------------------------------------------------------------ the score of a hypothesis
+
+
+def test_score_total_is_the_sum_of_all_terms():
+    assert Score(*2.0 ** np.arange(6)).total == 63.0
+
+
+@pytest.fixture(scope="module", params=["outliers", "heteroscedastic", "uniform"])
+def hypotheses(request):
+    """Hypotheses about contaminated data, about growing noise and about uniform noise, hardly optimised."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 10.0, 80)
+    noise = {
+        "outliers": 0.1 * rng.standard_normal(80) + 3.0 * (np.arange(80) % 8 == 3),
+        "heteroscedastic": 0.02 * np.exp(0.35 * x) * rng.standard_normal(80),
+        "uniform": rng.uniform(-0.5, 0.5, 80),
+    }[request.param]
+    problem = Problem(x[:, None], np.sin(x) + noise, default_kernel(x[:, None]), np.random.default_rng(0))
+    found, _ = Search(problem, ContaminationPrior(), 0.5, 1e-3, 100)._initial_hypotheses(list(LEVELS), 6)
+    term = {"heteroscedastic": "variance_function", "uniform": "bounded_noise"}.get(request.param)
+    assert term is None or max(getattr(each.score, term) for each in found) > 0.0
+    return found
+
+
+def test_score_separates_the_value_of_the_optimum_into_elbo_and_prior(hypotheses):
+    for each in hypotheses:
+        score, start = each.score, each.start
+        assert score.elbo + score.parameter_prior == pytest.approx(each.optimum.value, rel=1e-12)
+        # The latent part was updated last. The posterior that follows from it is better, but hardly.
+        posterior = each.problem.prior(start.kernel).condition(each.model.sites(start.extra, start.latent))
+        assert -1e-9 < posterior.log_evidence - score.elbo < 0.1
+
+
+def test_score_total_is_what_hypotheses_are_judged_by(hypotheses):
+    for each in hypotheses:
+        assert each.score.total == pytest.approx(sum(astuple(each.score)), rel=1e-12)
+        assert each.score.total == pytest.approx(each.judged, rel=1e-12)
+        assert each.entry.score == each.score
+
+
+def test_score_charges_the_second_kernel_part(coarse_and_fine, in_two_parts):
+    """A log of the number of observations for each of its parameters: four, for three inputs."""
+    _, y, _, _ = coarse_and_fine
+    fit = in_two_parts._outputs[0].fit
+    winner, before = fit.ledger[0], next(each for each in fit.ledger if each.score.occam == 0.0)
+    assert winner.name.endswith("second length scale")
+    assert winner.score.occam == pytest.approx(-4.0 * log(y.size))
+    assert winner.score.elbo + winner.score.parameter_prior == pytest.approx(fit.bound, abs=1e-6)
+    assert winner.score.total > before.score.total
+
+
+def hypothesis_of(inlier, caution):
+    """A hypothesis with these probabilities to be an inlier, without a posterior."""
+    X = np.arange(float(inlier.size))[:, None]
+    problem = Problem(X, np.zeros(inlier.size), default_kernel(X), np.random.default_rng(0))
+    model = ContaminationModel(problem.y, SHAPES[0], ContaminationPrior(caution=caution))
+    latent = MixtureState(np.vstack([inlier, 1.0 - inlier]), np.array(inlier.mean()))
+    x = np.append(problem.kernel.theta, PARAMETERS)
+    optimum = Optimum(x, 0.0, np.zeros_like(x), Trail(latent), Status.CONVERGED, 1, 1, (0.0,))
+    return Hypothesis(model, problem, FunctionPrior.of(problem, 1.5), optimum, 0.0)
+
+
+@pytest.mark.parametrize("caution", [0.1, 1.0])
+def test_structure_prior_grows_with_caution_and_for_few_observations(caution):
+    def structure_prior(n):
+        return hypothesis_of(np.where(np.arange(n) % 5 == 0, 0.0, 1.0), caution).structure_prior
+
+    expected = -caution * (0.8**-2 - 1.0)
+    assert structure_prior(100) == pytest.approx(expected)
+    assert structure_prior(400) == pytest.approx(expected)
+    assert structure_prior(50) == pytest.approx(2.0 * expected)
+
+
+@pytest.mark.parametrize("caution", [0.1, 1.0])
+def test_structure_prior_favours_clean_data_by_two_nats(caution):
+    """Less than one outlier must be expected, however the probabilities are spread."""
+    assert hypothesis_of(np.ones(200), caution).structure_prior == 2.0
+    assert hypothesis_of(np.full(200, 1.0 - 0.9 / 200), caution).structure_prior == 2.0
+    assert hypothesis_of(np.full(200, 1.0 - 1.1 / 200), caution).structure_prior < 0.0
+
+
+def test_structure_prior_counts_inliers_as_heteroscedastic_noise_has_them():
+    hypothesis = hypothesis_of(np.where(np.arange(200) % 5 == 0, 0.0, 1.0), 1.0)
+    noise = NoiseParameters(0.999, np.zeros(3))
+    hypothesis.__dict__["heteroscedasticity"] = SimpleNamespace(noise=noise, gain=1.0)
+    assert hypothesis.structure_prior == 2.0

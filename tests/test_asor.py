@@ -14,18 +14,20 @@ from references.posteriors import variational_and_exact
 
 from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Sites, condition
-from sturdygp.inference.problem import Problem, default_kernel
+from sturdygp.inference import generalised_em as gem
+from sturdygp.inference.problem import Problem, default_kernel, paper_length_scale
 from sturdygp.inference.variational import Alternation, Trail
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import (
     AsorModel,
-    AsorOutliers,
+    AsorPrior,
+    FittedSpikeAndSlab,
     Multipliers,
     update_multipliers,
     update_rate,
 )
-from sturdygp.methods.asor import INITIAL_RATE, Asor, AsorPrior, gem, relative_change
+from sturdygp.methods.asor import INITIAL_RATE, Asor, relative_change
 from sturdygp.status import Status
 
 PRIORS = st.builds(
@@ -42,6 +44,11 @@ PRIORS = st.builds(
 def make_problem(n=30, rate=0.3, seed=0, kernel=None):
     data = make_synthetic(n, 1, rate=rate, seed=seed)
     return Problem(data.X, data.y[:, 0], kernel or default_kernel(data.X), np.random.default_rng(0))
+
+
+def with_the_papers_start(p):
+    length_scale = (paper_length_scale(p.X),) * p.X.shape[1]
+    return replace(p, kernel=replace(p.kernel, length_scale=length_scale))
 
 
 def constants_of(prior: AsorPrior) -> literal.Constants:
@@ -203,7 +210,7 @@ def test_interpolated_readings_do_not_run_off_with_the_bound():
 
 @pytest.mark.parametrize(("rate", "seed"), [(0.0, 0), (0.3, 1), (0.6, 2)])
 def test_gem_agrees_with_the_literal_transcription_iteration_by_iteration(rate, seed):
-    p = make_problem(24, rate, seed)
+    p = with_the_papers_start(make_problem(24, rate, seed))
     lower, upper = p.kernel.bounds.T * gem.parameter_units(p.kernel) ** -1
     reference = literal.iterate(p.X, p.y, 8, lower=lower, upper=upper)
     ours = gem.iterate(gem.initial_state(AsorModel(p.y, AsorPrior()), p.X, p.kernel, 0.5, INITIAL_RATE))
@@ -218,7 +225,7 @@ def test_gem_agrees_with_the_literal_transcription_iteration_by_iteration(rate, 
 
 
 def test_gem_stops_and_closes_like_the_transcription():
-    p = make_problem(16, 0.2, 5)
+    p = with_the_papers_start(make_problem(16, 0.2, 5))
     lower, upper = p.kernel.bounds.T * gem.parameter_units(p.kernel) ** -1
     states = list(literal.iterate(p.X, p.y, 60, lower=lower, upper=upper, tol=1e-2))
     closed = literal.final_e_step(p.X, p.y, states[-1], literal.Constants())
@@ -380,7 +387,9 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = AsorOutliers(noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7))
+    outliers = FittedSpikeAndSlab(
+        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7)
+    )
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
     for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
         sd = np.sqrt(variance[i])
@@ -400,7 +409,7 @@ def test_densities_of_new_readings_are_those_of_the_mixture_without_multipliers(
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = AsorOutliers(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
+    outliers = FittedSpikeAndSlab(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
     y = np.array([0.0, 0.5, 3.0, 20.0])
     found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12), np.full(4, 0.3)).log_density
     slab = student.logpdf(y, 2.0 * shape, scale=np.sqrt(4.0 * 0.3))

@@ -16,9 +16,10 @@ from sturdygp import (
     StudentTGPRegressor,
 )
 from sturdygp.datasets import UniformOutliers, make_synthetic
+from sturdygp.estimators import cluster as waiting
 from sturdygp.estimators.distributed import DaskRows
 from sturdygp.gp import posterior, sparse
-from sturdygp.gp.rows import Spread
+from sturdygp.gp.inputs import Spread
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -122,6 +123,7 @@ def test_a_model_does_not_take_its_rows_along(data):
     assert again._outputs[0].fit.posterior.X.blocks == ()
 
 
+@pytest.mark.usefixtures("not_kept")
 def test_blocks_without_rows_are_passed_over(data):
     table = pd.DataFrame(data.X, columns=["a", "b"]).assign(y=data.y[:, 0], row=np.arange(450.0))
     blocks = dd.from_pandas(table, npartitions=5, sort=False)
@@ -144,6 +146,9 @@ def test_what_cannot_be_done_is_refused_first(data):
     broken[100, 1] = np.nan
     with pytest.raises(ValueError, match="NaN or infinity"):
         StandardGPRegressor(inducing=20).fit(in_blocks(broken), y)
+    broken[100, 1] = -1e155
+    with pytest.raises(ValueError, match=r"got -1e\+155 in column 1"):
+        StandardGPRegressor(inducing=5).fit(in_blocks(broken), y)
     with pytest.raises(ValueError, match="2D array"):
         StandardGPRegressor(inducing=20).fit(in_blocks(data.X[:, 0]), y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
@@ -174,7 +179,7 @@ def test_a_worker_that_dies_changes_nothing(data, monkeypatch):
     gather, looks = DaskRows.gather, []
 
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         first, *_ = client.run(os.getpid).values()
@@ -190,3 +195,78 @@ def test_a_worker_that_dies_changes_nothing(data, monkeypatch):
         assert first not in client.run(os.getpid).values()
     assert len(looks) > 20
     np.testing.assert_allclose(model.predict(data.X_test), expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.fixture
+def small_cluster():
+    """Two workers in this process, whose memory nobody watches: they stay paused until they are told."""
+    distributed = pytest.importorskip("distributed")
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(memory_limit=None, **how) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def set_status(client, name):
+    from distributed.core import Status
+
+    def change(dask_worker):
+        dask_worker.status = Status[name]
+
+    client.run(change)
+
+
+def test_workers_that_are_paused_are_told_and_waited_for(data, monkeypatch, small_cluster):
+    X, y = in_blocks(data.X), in_blocks(data.y[:, 0])
+    expected = StandardGPRegressor(inducing=9).fit(X, y).predict(data.X_test)
+    asked, reason = [], waiting.why_waiting
+
+    def then_go_on(found):
+        words = reason(found)
+        asked.append(words)
+        # As when memory is free again. The fit cannot have ended before.
+        if len(asked) == 3:
+            set_status(small_cluster, "running")
+        return words
+
+    monkeypatch.setattr(waiting, "PATIENCE", 0.05)
+    monkeypatch.setattr(waiting, "why_waiting", then_go_on)
+    set_status(small_cluster, "paused")
+    with pytest.warns(RuntimeWarning, match="2 of 2 Dask workers are paused") as caught:
+        model = StandardGPRegressor(inducing=9).fit(X, y)
+    # Once, although they were asked several times; and the wait goes on.
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert "memory_limit" in message
+    assert "smaller chunks" in message
+    assert "fewer inducing inputs" in message
+    np.testing.assert_allclose(model.predict(data.X_test), expected, rtol=1e-8)
+
+
+def test_a_cluster_that_works_is_not_complained_about(data, monkeypatch, small_cluster):
+    monkeypatch.setattr(waiting, "PATIENCE", 0.001)
+    StandardGPRegressor(inducing=9).fit(in_blocks(data.X), in_blocks(data.y[:, 0]))
+
+
+def test_what_keeps_a_cluster_from_working():
+    worker = {"status": "paused", "memory_limit": 500_000_000}
+    five = {f"tcp://10.0.0.{i}:1": worker for i in range(5)}
+    words = waiting.why_waiting({"workers": five | {"tcp://10.0.0.9:1": worker | {"status": "running"}}})
+    assert words.startswith("5 of 6 Dask workers are paused")
+    assert "tcp://10.0.0.0:1 with 0.5 GB, " in words
+    assert " and 2 more)" in words
+    assert "has no workers" in waiting.why_waiting({"workers": {}})
+
+
+def test_errors_of_a_cluster_are_those_of_the_work(small_cluster, data):
+    X = data.X.copy()
+    X[3] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN"):
+        StandardGPRegressor(inducing=9).fit(in_blocks(X), data.y[:, 0])
+
+
+def test_rows_of_unknown_number_are_counted(data, small_cluster):
+    """A filter of rows leaves nobody knowing how many there are."""
+    X = in_blocks(data.X)
+    kept = X[X[:, 0] > np.median(data.X[:, 0])]
+    rows = DaskRows.of(kept)
+    assert rows.shape == (int((data.X[:, 0] > np.median(data.X[:, 0])).sum()), data.X.shape[1])

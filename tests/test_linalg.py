@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from sturdygp import lapack
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.iterative import conjugate_gradients
-from sturdygp.linalg import (
+from sturdygp.linalg.cholesky import (
     cholesky,
     inverse_positive,
     jittered_cholesky,
+    lapack,
     pivoted_cholesky,
     solve_positive,
 )
+from sturdygp.linalg.conjugate_gradients import conjugate_gradients
 
 
 @pytest.fixture
@@ -111,6 +111,15 @@ def test_pivoted_factor_stops_where_little_is_left():
     assert left.diagonal().max() <= 1e-6
     assert np.linalg.eigvalsh(left).min() > -1e-12
     assert pivoted_cholesky(K.diagonal(), column, 2, 1e-6)[0].shape == (80, 2)
+
+
+def test_rounding_does_not_choose_among_equal_pivots():
+    x = np.linspace(-1.0, 1.0, 41)
+    K = np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / 0.09)
+    pivots = pivoted_cholesky(K.diagonal(), lambda i: K[:, i], 12, 1e-9)[1]
+    for seed in range(20):
+        noisy = K * (1.0 + 1e-15 * np.random.default_rng(seed).standard_normal(K.shape))
+        assert pivoted_cholesky(noisy.diagonal(), lambda i: noisy[:, i], 12, 1e-9)[1] == pivots  # noqa: B023
 
 
 @pytest.mark.parametrize("n", [1, 5, lapack.WHOLE + 1, lapack.SMALL, 300])

@@ -346,7 +346,7 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
         (set_at("format", to="other"), "not a model of sturdygp"),
         (set_at("model", "estimator", to="os.system"), "'os.system' is not an estimator"),
         (set_at("model", "estimator", to="AsorGPRegressor"), "has no parameter faults"),
-        (become("AsorGPRegressor"), "lacks the AsorOutliers"),
+        (become("AsorGPRegressor"), "lacks the FittedSpikeAndSlab"),
         (set_at("model", "parameters", "shell", to="ls"), "has no parameter shell"),
         (set_at("model", "n_features", to=7), "of shape .None, 7., and is"),
         (set_at("model", "single", to=1), "single should be true or false"),

@@ -11,9 +11,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp import Sites, condition, posterior, reduction
+from sturdygp.gp import Sites, condition, low_rank, posterior
 from sturdygp.gp.exact import ExactPrior
-from sturdygp.gp.uncertain import UncertainPosterior, principal_steps
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior, principal_steps
 from sturdygp.kernels import Matern32, Matern52, SquaredExponential
 
 
@@ -213,7 +213,7 @@ def test_prediction_in_chunks_changes_nothing(monkeypatch):
 
 def in_few_directions(kernel, X, sites):
     p = condition(kernel, X, sites)
-    return p, reduction.Reduction.of(p.factor, kernel, X)
+    return p, low_rank.Reduction.of(p.factor, kernel, X)
 
 
 def test_variance_where_no_reading_counts_is_the_prior_one():
@@ -238,7 +238,7 @@ def test_variance_in_few_directions_is_that_of_the_solve(kind):
     by_solve = np.concatenate([p.predict(rows).variance for rows in np.array_split(Z, 5)])
     assert "_reduction" not in vars(p)
     np.testing.assert_allclose(p.predict(Z).variance, by_solve, rtol=1e-7)
-    assert isinstance(vars(p)["_reduction"], reduction.Reduction)
+    assert isinstance(vars(p)["_reduction"], low_rank.Reduction)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.estimators.inducing import inducing_inputs
 from sturdygp.gp import Sites, condition
 from sturdygp.gp import posterior as seam
-from sturdygp.gp.inducing import chosen_inputs
+from sturdygp.gp.inducing_selection import chosen_inputs
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
 from sturdygp.kernels import Constant, Linear, Matern32, Periodic, RationalQuadratic, SquaredExponential

@@ -56,7 +56,7 @@ def model():
 
 
 def variance_function_of(model):
-    return model._outputs[0].fit.noise_profile
+    return model._outputs[0].fit.likelihood.variance_function
 
 
 def test_ranks_do_not_depend_on_units():

@@ -12,7 +12,7 @@ from sturdygp.estimators import (
     StudentTGPRegressor,
     load,
 )
-from sturdygp.estimators.progress import Progress
+from sturdygp.estimators.callbacks import Progress
 from sturdygp.exceptions import ModelFileError, RepeatedRowsWarning
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.likelihoods.mixture import MixturePrior

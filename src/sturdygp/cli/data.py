@@ -7,6 +7,7 @@ from textwrap import shorten
 
 import click
 
+from sturdygp.cli.say import tell
 from sturdygp.datasets.fetch import DataFileError, cache_folder, find_file, user_folder
 from sturdygp.datasets.files import FILES
 
@@ -36,7 +37,7 @@ def list_files() -> None:
     for name, file_name in NAMES.items():
         file = FILES[file_name]
         licence = shorten(file.licence, LICENCE_WIDTH, placeholder=" ...")
-        click.echo(f"{name:12} {state(file_name):15} {file.size / 1000:6.0f} kB  {licence}")
+        tell(f"{name:12} {state(file_name):15} {file.size / 1000:6.0f} kB  {licence}")
 
 
 @datasets.command()
@@ -53,9 +54,9 @@ def fetched(name: str) -> bool:
     try:
         path = find_file(NAMES[name])
     except DataFileError as error:
-        click.echo(f"{name}: {error}", err=True)
+        tell(f"{name}: {error}", err=True)
         return False
-    click.echo(f"{name}: {path}")
+    tell(f"{name}: {path}")
     return True
 
 

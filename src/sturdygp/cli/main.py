@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from sturdygp.cli.commands import Commands
 from sturdygp.cli.data import datasets
 from sturdygp.cli.demo import run_demo
 from sturdygp.cli.report import export, figure, table
 from sturdygp.cli.reproduce import reproduce, status
+from sturdygp.cli.say import tell
 from sturdygp.cli.tables import fit, flag, predict
 
 CITATION = """\
@@ -29,11 +31,11 @@ CITATION = """\
 
 def _cite(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(CITATION % version("sturdygp"))
+        tell(CITATION % version("sturdygp"))
         context.exit()
 
 
-@click.group()
+@click.group(cls=Commands)
 @click.version_option(package_name="sturdygp", prog_name="sturdygp")
 @click.option(
     "--cite", is_flag=True, callback=_cite, is_eager=True, expose_value=False, help="Show BibTeX entries."

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TextIO
 
-from sturdygp.estimators.progress import Progress as FitProgress
+from sturdygp.estimators.callbacks import Progress as FitProgress
 
 WIDTH = 30
 # Drawing for every one of many short tasks would cost more than it tells.

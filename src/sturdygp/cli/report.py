@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from sturdygp.cli.options import RESULTS, baselines_option, convention_option, results_option, store_of
+from sturdygp.cli.say import tell
 from sturdygp.experiments.store import Contents, StoreError
 from sturdygp.experiments.suites import SUITES
 from sturdygp.experiments.task import Baselines, NoiseConvention
@@ -56,7 +57,7 @@ def figure(
         save(drawn, path)
     except ValueError as error:
         raise click.ClickException(f"{path} cannot be written: {error}") from error
-    click.echo(f"Figure: {path}")
+    tell(f"Figure: {path}")
 
 
 @click.command()
@@ -88,11 +89,11 @@ def table(
         tables = annotated(suite_tables(name, contents.records, setting), contents)
     text = "\n\n".join(each.latex() if form == "latex" else each.markdown() for each in tables)
     if out is None:
-        click.echo(text)
+        tell(text)
     else:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(f"{text}\n", encoding="utf-8")
-        click.echo(f"Table: {out}")
+        tell(f"Table: {out}")
 
 
 def judged_claims(
@@ -135,7 +136,7 @@ def export(suite: str, *, out: Path, results: Path) -> None:
     if out.resolve() == store.path.resolve():
         raise click.ClickException(f"{out} holds the results themselves: choose another file")
     store.pack(out)
-    click.echo(f"Results: {out}, {out.stat().st_size / 1000:.0f} kB")
+    tell(f"Results: {out}, {out.stat().st_size / 1000:.0f} kB")
 
 
 def annotated(tables: list[Table], contents: Contents) -> list[Table]:

@@ -11,6 +11,7 @@ import click
 
 from sturdygp.cli.options import baselines_option, convention_option, results_option, store_of
 from sturdygp.cli.progress import Progress
+from sturdygp.cli.say import tell
 from sturdygp.datasets.fetch import DataFileError
 from sturdygp.experiments.methods import METHODS
 from sturdygp.experiments.record import Record
@@ -69,9 +70,9 @@ def reproduce(
         )
     except EXPECTED as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{suite}: {tally.run} tasks run, {tally.skipped} done before, {tally.failed} failed")
-    click.echo(summary(tasks, store.records()))
-    click.echo(f"\nResults: {store.path}")
+    tell(f"{suite}: {tally.run} tasks run, {tally.skipped} done before, {tally.failed} failed")
+    tell(summary(tasks, store.records()))
+    tell(f"\nResults: {store.path}")
 
 
 def default_jobs(suite: Suite) -> int:
@@ -105,7 +106,7 @@ def status(suite: str | None, results: Path) -> None:
     """Show how far SUITE is, or all suites."""
     try:
         for name in [suite] if suite else list(SUITES):
-            click.echo("\n".join(progress_lines(SUITES[name], store_of(name, results))))
+            tell("\n".join(progress_lines(SUITES[name], store_of(name, results))))
     except StoreError as error:
         raise click.ClickException(str(error)) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from textwrap import fill
 from typing import Any
@@ -12,6 +13,9 @@ import click
 
 WIDTH = 80
 INDENT = 10
+# Control characters but for tabs and ends of lines, marks that turn the direction of writing, and halves of
+# characters, which stand for bytes of file names that are no text.
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Saying:
@@ -44,17 +48,30 @@ class Saying:
             tell(json.dumps(self._document, indent=1))
 
 
-def tell(text: str) -> None:
+def tell(text: str, *, err: bool = False) -> None:
     """Print a text; if nobody reads any more, as with ``| head -1``, the command goes on in silence."""
     try:
-        click.echo(text)
+        click.echo(printable(text), err=err)
     except OSError as error:
         # The stream itself has to lead elsewhere, since what it still holds is written when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
         if not isinstance(error, BrokenPipeError):
             raise OSError(
                 f"what the command prints cannot be written ({error.strerror}); send it elsewhere"
             ) from error
+
+
+def printable(text: str) -> str:
+    r"""A text without what a terminal obeys or cannot show, which is written as in programs.
+
+    Names and cells of a table may hold anything, also what clears a screen or changes the order of letters.
+
+    Examples
+    --------
+    >>> print(printable("red\x1b[31m and \u202egnp.exe"))
+    red\x1b[31m and \u202egnp.exe
+    """
+    return OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def paragraph(heading: str, text: str) -> str:
@@ -68,7 +85,7 @@ def paragraph(heading: str, text: str) -> str:
               light
     """
     return fill(
-        text,
+        printable(text),
         WIDTH,
         initial_indent=heading.ljust(INDENT),
         subsequent_indent=" " * INDENT,

@@ -20,13 +20,24 @@ from sturdygp.cli.tables import FlagFiles, OutputOptions, ReadOptions, TableOpti
 from sturdygp.tables.cells import CellFormat
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
-from sturdygp.tables.flagging import Recipe, check_results_absent, fit_table, flag_table, with_results
+from sturdygp.tables.flagging import (
+    Recipe,
+    check_results_absent,
+    fit_table,
+    flag_table,
+    result_names,
+    with_results,
+)
 from sturdygp.tables.hints import marks_found
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
-from sturdygp.tables.read import TableFile, check_ending, read_table, write_table
+from sturdygp.tables.read import TableFile, check_ending, read_table
 from sturdygp.tables.text_file import Told
 from sturdygp.tables.words import rows_in_words
+from sturdygp.tables.write import check_room, write_table
+
+# Columns that are added for each target.
+RESULTS = len(result_names(""))
 
 
 def flag(
@@ -40,6 +51,7 @@ def flag(
     )
     recipe = recipe_of(table, method)
     file, prepared = opened(data, table, saying)
+    check_room(file.frame, out, RESULTS * len(prepared.plan.targets))
     with noticed(saying), pause(fitting(prepared), output) as shown:
         result = flag_table(file, prepared, replace(recipe, callback=shown.tell), threshold)
     say_fit(saying, result.fit)
@@ -75,6 +87,7 @@ def predict(
     saying = Saying(output.as_json, output.quiet, {"command": "predict", "threshold": threshold})
     file, loaded = read_for(TableModel.load(model), data, reading)
     marks = CellFormat(reading.missing, file.dialect.decimal)
+    check_room(file.frame, out, RESULTS * len(loaded.plan.targets))
     columns = loaded.plan.columns(file.frame)
     notes = (*loaded.plan.notes(columns), *marks_found(file.frame, marks))
     with pause(Waiting("Predicting"), output):

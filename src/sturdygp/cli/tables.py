@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -13,8 +14,11 @@ from typing import Any
 
 import click
 
+from sturdygp.cli.say import tell
+
 EXIT_CODES = (
-    "Exit code: 0 if all went well, 1 if the data or files do not serve, 2 if the command is not understood."
+    "Exit code: 0 if all went well, 1 if the data or files do not serve, 2 if the command is not understood, "
+    "130 if it was interrupted."
 )
 INSTALL = "tables need pandas, which is not installed: pip install 'sturdygp[tables]'"
 FLAGGING_METHODS = ("robust", "asor", "mixture")
@@ -166,7 +170,8 @@ def errors_in_one_line(*, debug: bool) -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
         if debug:
-            raise
+            tell(traceback.format_exc(), err=True)
+            raise click.exceptions.Exit(1) from error
         said = " ".join(said_by(error).split())
         raise click.ClickException(said or "not enough memory; use --sample") from error
 

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.datasets.contamination import Outliers, UniformOutliers, add_outliers
 from sturdygp.kernels.stationary import SquaredExponential
-from sturdygp.linalg import jittered_cholesky
+from sturdygp.linalg.cholesky import jittered_cholesky
 
 N_OUTPUTS = 4
 HALF_WIDTH = 3.0

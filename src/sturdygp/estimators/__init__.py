@@ -1,6 +1,5 @@
 """scikit-learn estimators, one for each method."""
 
-import sturdygp.estimators.interop  # noqa: F401  registers the conversion of kernels
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.loading import load
 from sturdygp.estimators.mixture import MixtureGPRegressor

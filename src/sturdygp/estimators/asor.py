@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_choice
-from sturdygp.likelihoods.spike_and_slab import AsorPrior
+from sturdygp.likelihoods.base import FittedLikelihood
+from sturdygp.likelihoods.spike_and_slab import AsorPrior, FittedSpikeAndSlab
 from sturdygp.methods.asor import Asor, Solver
 
 
@@ -45,8 +47,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
     max_iter : int
         Most iterations of the solver.
     tol : float
-        Largest derivative of the bound, per observation, at convergence (``"collapsed"``); relative
-        change of the weighted residual (``"gem"``).
+        Largest derivative of the bound, per observation, at convergence (``"collapsed"``), and less where
+        the bound is flat without being at an optimum; relative change of the weighted residual (``"gem"``).
     random_state : int, RandomState or None
         For starts beyond the seventh. None stands for a fixed seed: fits are alike, and NumPy's global state
         is neither read nor moved.
@@ -93,6 +95,8 @@ class AsorGPRegressor(FlaggingGPRegressor):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1)
     True
     """
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedSpikeAndSlab
 
     solver: Solver = "collapsed"
     prior: AsorPrior | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,30 +15,47 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sturdygp._typing import FloatArray, IntArray
+from sturdygp.estimators.callbacks import Attendance, FitCallback, PathLike, check_watchers
 from sturdygp.estimators.checkpoint import fingerprint
+from sturdygp.estimators.cluster import computed
 from sturdygp.estimators.distributed import DaskRows, head, is_dask
 from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
-from sturdygp.estimators.interop import kernel_for, warn_if_noise_is_there_twice
-from sturdygp.estimators.messages import warn_if_not_converged, warn_if_unit_is_not_one, warn_of_repeats
-from sturdygp.estimators.naming import input_names
-from sturdygp.estimators.outputs import FittedOutput, OutputData, ScaleTargets, Scaling
-from sturdygp.estimators.predicting import Predictor
-from sturdygp.estimators.progress import FitCallback
+from sturdygp.estimators.outputs import (
+    FittedOutput,
+    OutputData,
+    ScaleTargets,
+    Scaling,
+    warn_if_not_converged,
+    warn_if_unit_is_not_one,
+    warn_of_repeats,
+)
+from sturdygp.estimators.predicting import Predictor, mean_r2
 from sturdygp.estimators.saving import ModelState, write_model
-from sturdygp.estimators.scoring import mean_r2
 from sturdygp.estimators.threads import threads_for_fit
-from sturdygp.estimators.times import as_numbers
-from sturdygp.estimators.validation import check_choice, check_magnitude, check_positive, check_targets
-from sturdygp.estimators.watching import Attendance, PathLike, check_watchers
+from sturdygp.estimators.validation import (
+    as_numbers,
+    check_choice,
+    check_magnitude,
+    check_positive,
+    check_targets,
+    input_names,
+    kernel_for,
+    warn_if_noise_is_there_twice,
+)
 from sturdygp.exceptions import NotFiniteError, NotPositiveDefiniteError
-from sturdygp.gp.rows import Inputs, Rows, where
+from sturdygp.gp.inputs import Inputs, Rows, where
 from sturdygp.inference.problem import Problem, default_kernel
 from sturdygp.kernels.base import as_kernel
+from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 from sturdygp.methods.fit import Method
 from sturdygp.methods.ties import Repeats, resolution
 
 CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
+
+
 OVERFLOW = "numbers on the way are too large, or too small, to be represented"
+
+
 # Arguments that do not tell one fit from another: they show in its arrays, or may change when it goes on.
 NOT_OF_THE_FIT = (
     *("kernel", "inducing", "random_state"),
@@ -130,7 +147,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
         warn_if_noise_is_there_twice(self.kernel)
         inputs = self._check_inputs(X)
-        targets = check_targets(y.compute() if is_dask(y) else y, inputs)
+        targets = check_targets(computed(y)[0] if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = self._seeds(columns.shape[1])
         attendance = self._attendance(columns.shape[1])
@@ -331,3 +348,37 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
 def repeats_of(X: Inputs, y: FloatArray, known: Sequence[FloatArray]) -> Repeats:
     """Which rows repeat others; nobody looks for them among rows that are not in memory."""
     return Repeats.none(len(y)) if isinstance(X, Rows) else Repeats.of(X, y, *known)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FlaggingGPRegressor(BaseGPRegressor):
+    """A regressor whose method tells outliers from inliers, by a likelihood of this type."""
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]]
+
+    def _store(self, *, single: bool) -> None:
+        super()._store(single=single)
+        self.outlier_proba_ = self._stack([output.outlier_proba for output in self._outputs])
+
+    def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
+        """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
+        return self._stack([verdict.outlier_proba for verdict in self._judge(X, y)])
+
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike, allow_outliers: bool = False) -> FloatArray:
+        """Log density of readings ``y`` at the rows of ``X``, of the shape of ``y``.
+
+        Readings are taken for nominal, or for outliers as often as the model expects them: as it found them,
+        or as its prior says where that is fixed (:class:`~sturdygp.AsorGPRegressor`: one half).
+        """
+        if not allow_outliers:
+            return super().log_predictive_density(X, y)
+        return self._stack([verdict.log_density for verdict in self._judge(X, y)])
+
+    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
+        """One output in words."""
+        return f"{output.faulty_in_words()}. {output.scatter(inputs)}"
+
+    def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
+        X, columns = self._check_readings(X, y)
+        pairs = zip(self._outputs, columns.T, strict=True)
+        return [output.judge(X, column) for output, column in pairs]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sturdygp.exceptions import ModelFileError
-from sturdygp.gp.rows import Rows
+from sturdygp.gp.inputs import Rows
 from sturdygp.inference.problem import Problem, Resume
 from sturdygp.inference.variational import Trail, state_of
 from sturdygp.methods.fit import Method

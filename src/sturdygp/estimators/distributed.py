@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.estimators.cluster import cluster_client, computed
 from sturdygp.estimators.validation import check_magnitude
-from sturdygp.gp.rows import Merge, Rows, T, Work
+from sturdygp.gp.inputs import Merge, Rows, T, Work
 
 # Results that are joined at a time, on the workers.
 FAN_IN = 8
@@ -29,28 +30,25 @@ def is_dask(X: object) -> bool:
 
 def head(X: Any) -> Any:
     """The first row, to check columns by."""
-    return X.head(1, npartitions=-1) if hasattr(X, "head") else X[:1].compute()
+    return computed(X.head(1, npartitions=-1, compute=False) if hasattr(X, "head") else X[:1])[0]
 
 
 def as_array(X: Any) -> Any:
     """A Dask array of floats whose blocks hold whole rows, in known numbers."""
     array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
-    if np.isnan(array.shape[0]):
-        array = array.compute_chunk_sizes()
-    return array.astype(np.float64).rechunk({1: -1})
+    array = array.astype(np.float64).rechunk({1: -1})
+    return with_known_lengths(array) if np.isnan(array.shape[0]) else array
 
 
-def on_cluster() -> bool:
-    """Whether Dask's distributed scheduler is in use, whose workers keep data in memory."""
-    try:
-        from distributed import default_client  # noqa: PLC0415
-    except ImportError:
-        return False
-    try:
-        default_client()
-    except ValueError:
-        return False
-    return True
+def with_known_lengths(array: Any) -> Any:
+    """The same array after its rows were counted, block by block."""
+    import dask.array as da  # noqa: PLC0415
+    from dask.delayed import delayed  # noqa: PLC0415
+
+    blocks = array.to_delayed().ravel().tolist()
+    lengths = computed(*(delayed(len)(block) for block in blocks))
+    parts = zip(blocks, lengths, strict=True)
+    return da.concatenate([da.from_delayed(b, (n, array.shape[1]), np.float64) for b, n in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,7 @@ class DaskRows(Rows):
         array = as_array(X)
         # A filter may have left nothing of some.
         blocks = [block for block, length in with_lengths(array) if length]
-        if on_cluster():
+        if cluster_client() is not None:
             blocks = persist(*blocks)
         lengths = np.array(array.chunks[0])
         rows = cls(blocks, lengths[lengths > 0], array.shape)
@@ -96,12 +94,11 @@ class DaskRows(Rows):
         joining = delayed(merge, pure=False)
         while len(parts) > 1:
             parts = [joining(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        found: T = parts[0].compute()
+        found: T = computed(parts[0])[0]
         return found
 
     def __getitem__(self, rows: NDArray[Any]) -> FloatArray:
         """Some rows, by number."""
-        from dask.base import compute  # noqa: PLC0415
         from dask.delayed import delayed  # noqa: PLC0415
 
         ends = np.cumsum(self.lengths)
@@ -114,7 +111,7 @@ class DaskRows(Rows):
             for b in wanted
         ]
         found = np.empty((len(rows), self.shape[1]))
-        for b, part in zip(wanted, compute(*parts), strict=True):
+        for b, part in zip(wanted, computed(*parts), strict=True):
             found[block_of == b] = part
         return found
 

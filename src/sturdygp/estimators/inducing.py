@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.validation import check_positive
-from sturdygp.gp.inducing import chosen_inputs, moved_inputs
+from sturdygp.gp.inducing_selection import chosen_inputs, moved_inputs
+from sturdygp.gp.inputs import Inputs, Rows
 from sturdygp.gp.posterior import check_inputs
-from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.inference.problem import LONGER, Problem, lengthened
 from sturdygp.kernels.base import Kernel
 from sturdygp.methods.fit import Fit, Method

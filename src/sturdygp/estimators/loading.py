@@ -8,33 +8,15 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
-from sturdygp.estimators.asor import AsorGPRegressor
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.mixture import MixtureGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.callbacks import check_watchers
 from sturdygp.estimators.oracle import OracleGPRegressor
-from sturdygp.estimators.rcgp import RCGPRegressor
-from sturdygp.estimators.robust import RobustGPRegressor
+from sturdygp.estimators.registry import estimator_named
 from sturdygp.estimators.saving import FIRST_SEALED, FORMAT, FORMAT_VERSION, ModelState, decode_state
-from sturdygp.estimators.standard import StandardGPRegressor
-from sturdygp.estimators.student_t import StudentTGPRegressor
-from sturdygp.estimators.watching import check_watchers
 from sturdygp.exceptions import ModelFileError
-from sturdygp.likelihoods.contamination import FittedContamination
-from sturdygp.likelihoods.mixture import MixtureOutliers
-from sturdygp.likelihoods.spike_and_slab import AsorOutliers
 from sturdygp.persistence.archive import read_archive
 from sturdygp.persistence.record import Record
 
-# Estimators, and the kind of model that tells their outliers.
-ESTIMATORS: dict[str, tuple[type[BaseGPRegressor], type | None]] = {
-    "AsorGPRegressor": (AsorGPRegressor, AsorOutliers),
-    "MixtureGPRegressor": (MixtureGPRegressor, MixtureOutliers),
-    "OracleGPRegressor": (OracleGPRegressor, None),
-    "RCGPRegressor": (RCGPRegressor, None),
-    "RobustGPRegressor": (RobustGPRegressor, FittedContamination),
-    "StandardGPRegressor": (StandardGPRegressor, None),
-    "StudentTGPRegressor": (StudentTGPRegressor, None),
-}
 # Arguments that older files do not have, with the values that they were written under.
 EARLIER: dict[str, dict[str, object]] = {"RobustGPRegressor": {"faults": "many"}}
 
@@ -114,16 +96,16 @@ def checked_version(document: Record) -> int:
 
 def restore(state: ModelState) -> BaseGPRegressor:
     """The estimator that a state describes."""
-    if state.estimator not in ESTIMATORS:
+    cls = estimator_named(state.estimator)
+    if cls is None:
         raise ModelFileError(f"{state.estimator!r} is not an estimator that this version of sturdygp knows")
-    cls, outliers = ESTIMATORS[state.estimator]
     unknown = set(state.parameters) - {each.name for each in fields(cls)}
     if unknown:
         raise ModelFileError(f"{state.estimator} has no parameter {', '.join(sorted(unknown))}")
-    if outliers is not None:
+    if issubclass(cls, FlaggingGPRegressor):
         for output in state.outputs:
-            if output.fit.outlier_proba is None or not isinstance(output.fit.outlier_model, outliers):
-                raise ModelFileError(f"an output lacks the {outliers.__name__} of a {state.estimator}")
+            if output.fit.outlier_proba is None or not isinstance(output.fit.likelihood, cls.LIKELIHOOD):
+                raise ModelFileError(f"an output lacks the {cls.LIKELIHOOD.__name__} of a {state.estimator}")
     build: Callable[..., BaseGPRegressor] = cls
     model = build(**EARLIER.get(state.estimator, {}) | dict(state.parameters))
     check_parameters(model)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.validation import check_positive
-from sturdygp.likelihoods.mixture import MixturePrior
+from sturdygp.likelihoods.base import FittedLikelihood
+from sturdygp.likelihoods.mixture import FittedMixture, MixturePrior
 from sturdygp.methods.mixture import Mixture
 
 
@@ -46,6 +48,8 @@ class MixtureGPRegressor(FlaggingGPRegressor):
     >>> np.flatnonzero(model.outlier_proba_ > 0.5).tolist()
     [5, 20, 33]
     """
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedMixture
 
     start_ratios: Sequence[float] = (10.0,)
     prior: MixturePrior | None = None

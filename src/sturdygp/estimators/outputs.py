@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Literal, TypeAlias
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray, IntArray
+from sturdygp.exceptions import RepeatedRowsWarning
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
+from sturdygp.gp.inputs import Inputs, Rows, gather, joined
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.rows import Inputs, Rows, gather, joined
 from sturdygp.gp.sparse import SparsePosterior
-from sturdygp.gp.uncertain import UncertainPosterior
-from sturdygp.likelihoods.base import OutlierModel, Verdict
-from sturdygp.likelihoods.student_t import TLikelihood
+from sturdygp.likelihoods.base import Verdict
 from sturdygp.methods.fit import Fit
+from sturdygp.status import Status
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
+
 # Standard deviations to a median absolute deviation, for normal data.
 NORMAL_MAD = 1.4826
+
+
 # Distances below this share of the centre are rounding errors.
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
+
 # The largest scale of targets, or its inverse: larger ones have squares that overflow.
 LARGEST = 1e100
+
+
 # The largest scaled distance of an observation. Its sixth power, and products of its square with an inverse
 # kernel matrix, are still numbers.
 FARTHEST = 1e40
+
+
 # Robust scales of targets that count as one where they are not to be scaled. Below a tenth the paper's prior
 # takes a function for noise; above fifteen kernels are out of reach of the variance that they start from. The
 # contaminated targets of the published experiments have scales from 0.19 to 8.6.
 ABOUT_ONE = (0.1, 15.0)
+
+
 # Probability above which a reading is called faulty.
 FAULTY = 0.5
 
@@ -137,6 +151,13 @@ class FittedOutput:
         proba = self.fit.outlier_proba
         return 0 if proba is None else int((self._by_row(proba) > FAULTY).sum())
 
+    @property
+    def outlier_proba(self) -> FloatArray:
+        """Probability that each row is an outlier, NaN for missing entries."""
+        if self.fit.outlier_proba is None:
+            raise TypeError("a likelihood that tells outliers must come with their probabilities")
+        return self.spread(self.fit.outlier_proba)
+
     def faulty_in_words(self) -> str:
         """How many readings are probably outliers, as the beginning of a sentence."""
         count, total = self.n_outliers, int(self.observed.sum())
@@ -146,18 +167,18 @@ class FittedOutput:
     def nominal_std(self) -> FloatArray:
         """Standard deviation of nominal noise at each observation of the fit, in the units of y."""
         noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
-        if self.fit.noise_profile is not None:
+        if self.fit.likelihood.variance_function is not None:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
         return np.asarray(self.scaling.scale * np.sqrt(noise))
 
     def scatter(self, inputs: Sequence[str]) -> str:
         """The nominal noise in words, with the names of the inputs."""
-        profile, scale = self.fit.noise_profile, self.scaling.scale
-        if profile is None:
+        function, scale = self.fit.likelihood.variance_function, self.scaling.scale
+        if function is None:
             noise = scale * float(np.sqrt(self.fit.noise_variance))
             return f"Nominal readings scatter by {noise:.3g} around the function."
         low, high = self.nominal_std.min(), self.nominal_std.max()
-        where = profile.words(inputs)
+        where = function.words(inputs)
         return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {where}."
 
     @property
@@ -190,9 +211,7 @@ class FittedOutput:
     def trace(self) -> FloatArray:
         """The bound after each iteration, a log density in the units of y."""
         values = np.array([*self.fit.trace, self.fit.bound])
-        count = self.fit.n_densities
-        n = self.fit.weights.size if count is None else count
-        return values - n * float(np.log(self.scaling.scale))
+        return values - self.fit.n_densities * float(np.log(self.scaling.scale))
 
     def predict_mean(self, X: FloatArray) -> FloatArray:
         """Means alone, which cost less."""
@@ -200,8 +219,7 @@ class FittedOutput:
 
     def _noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
         """What a nominal reading adds to the variance of the function, which has this mean; scaled."""
-        dof, noise = self.fit.dof, self.fit.noise_at(X, mean)
-        return noise if dof is None else noise * TLikelihood(1.0, dof).normal_variance
+        return self.fit.likelihood.as_normal(self.fit.noise_at(X, mean))
 
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
         """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
@@ -211,12 +229,10 @@ class FittedOutput:
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Log density of nominal readings, in the units of y."""
-        if self.fit.dof is not None:
-            latent, noise = self.fit.posterior.predict(X), TLikelihood(self.fit.noise_variance, self.fit.dof)
-            log_density = noise.tilted(self.scaling.forward(y), latent).log_z
-            return np.asarray(log_density - np.log(self.scaling.scale))
-        p = self.predict(X, include_noise=True)
-        return -0.5 * (np.log(2.0 * np.pi * p.variance) + (y - p.mean) ** 2 / p.variance)
+        latent = self.fit.posterior.predict(X)
+        noise = self.fit.noise_at(X, latent.mean)
+        log_density = self.fit.likelihood.log_density(self.scaling.forward(y), latent, noise)
+        return np.asarray(log_density - np.log(self.scaling.scale))
 
     def leave_one_out(self, *, include_noise: bool) -> Marginals:
         """Means and variances at the observations of the fit, each without itself.
@@ -242,19 +258,54 @@ class FittedOutput:
         """Joint draws, shape (rows, size)."""
         draws = self.fit.posterior.sample(X, size, rng)
         if include_noise:
-            dof, noise = self.fit.dof, self.fit.noise_at(X, self.fit.posterior.predict_mean(X))
-            unit = rng.standard_normal(draws.shape) if dof is None else rng.standard_t(dof, draws.shape)
-            draws = draws + np.sqrt(noise)[:, None] * unit
+            noise = self.fit.noise_at(X, self.fit.posterior.predict_mean(X))
+            draws = draws + np.sqrt(noise)[:, None] * self.fit.likelihood.draw(draws.shape, rng)
         return self.scaling.centre + self.scaling.scale * draws
 
-    def judge(self, X: FloatArray, y: FloatArray, model: OutlierModel) -> Verdict:
+    def judge(self, X: FloatArray, y: FloatArray) -> Verdict:
         """Log densities in the units of y and outlier probabilities of readings; NaN for missing ones."""
         given = ~np.isnan(y)
         log_density, proba = np.full((2, *y.shape), np.nan)
         if given.any():
             latent = self.fit.posterior.predict(X[given])
             noise = self.fit.noise_at(X[given], latent.mean)
-            verdict = model.judge(self.scaling.forward(y[given]), latent.mean, latent.variance, noise)
+            scaled = self.scaling.forward(y[given])
+            verdict = self.fit.likelihood.judge(scaled, latent.mean, latent.variance, noise)
             log_density[given] = verdict.log_density - np.log(self.scaling.scale)
             proba[given] = verdict.outlier_proba
         return Verdict(log_density, proba)
+
+
+FAR_FROM_ONE = (
+    "output {}: scale_targets=None is for targets with a scale near 1, and these are far from it. They are "
+    "counted in units of {:g}, to which init_noise_variance and the constants of a prior refer. Set "
+    'scale_targets="robust", or scale y before the fit'
+)
+
+
+def warn_if_unit_is_not_one(index: int, scaling: Scaling) -> None:
+    """Targets that were not to be scaled, but had to be counted in another unit."""
+    if scaling.scale != 1.0:
+        warnings.warn(FAR_FROM_ONE.format(index, scaling.scale), UserWarning, stacklevel=2)
+
+
+def warn_if_not_converged(fits: list[Fit]) -> None:
+    """One warning for each reason, naming the outputs whose fit did not converge or fell back."""
+    reasons: dict[str, list[str]] = {}
+    for index, fit in enumerate(fits):
+        if fit.status not in (Status.CONVERGED, Status.STOPPED):
+            reasons.setdefault(fit.status.message, []).append(str(index))
+        if fit.note:
+            reasons.setdefault(fit.note, []).append(str(index))
+    for reason, which in reasons.items():
+        where = f"output {', '.join(which)}: " if len(fits) > 1 else ""
+        warnings.warn(f"{where}{reason}", ConvergenceWarning, stacklevel=4)
+
+
+def warn_of_repeats(outputs: list[FittedOutput]) -> None:
+    """One warning if rows are taken for copies, naming the outputs."""
+    found = [(str(index), output.repeats_in_words()) for index, output in enumerate(outputs)]
+    said = [f"output {index}: {words}" if len(outputs) > 1 else words for index, words in found if words]
+    if said:
+        advice = "Remove repeated rows from the data if they were copied"
+        warnings.warn(f"{'. '.join(said)}. {advice}", RepeatedRowsWarning, stacklevel=4)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -14,8 +15,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import head, is_dask, predict_blocks
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.threads import threads_for_prediction
-from sturdygp.estimators.times import as_numbers
-from sturdygp.estimators.validation import check_magnitude, check_targets
+from sturdygp.estimators.validation import as_numbers, check_magnitude, check_targets
 
 Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]
 
@@ -158,3 +158,12 @@ def generator(random_state: object) -> np.random.Generator:
     if random_state is None:
         return np.random.default_rng()
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def mean_r2(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> float:
+    """Coefficient of determination of what is not missing, averaged over the columns that have readings."""
+    given = ~np.isnan(y)
+    if not given.any():
+        raise ValueError("y has no reading at all; there is nothing to score")
+    columns = zip(y.T, predicted.T, given.T, strict=True)
+    return float(np.mean([r2_score(t[g], p[g], sample_weight=weight[g]) for t, p, g in columns if g.any()]))

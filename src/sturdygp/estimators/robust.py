@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.estimators.validation import check_choice
+from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.likelihoods.contamination import FittedContamination
 from sturdygp.likelihoods.contamination_prior import REGIMES, ContaminationPrior, Regime
 from sturdygp.methods.fit import LedgerEntry, Score
@@ -102,6 +103,8 @@ class RobustGPRegressor(FlaggingGPRegressor):
     >>> print(model.summary().split(";")[0])
     30 of 60 readings are probably faulty
     """
+
+    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedContamination
 
     faults: Regime = "few"
     prior: ContaminationPrior | None = None
@@ -208,9 +211,9 @@ def ledger_table(ledger: Sequence[LedgerEntry], scale: float) -> str:
 
 def fitted(output: FittedOutput) -> FittedContamination:
     """The likelihood that the method found."""
-    likelihood = output.fit.outlier_model
+    likelihood = output.fit.likelihood
     if not isinstance(likelihood, FittedContamination):
-        raise TypeError(f"an adaptive fit has a FittedContamination, got {likelihood!r}")
+        raise TypeError(f"a robust fit has a FittedContamination, got {likelihood!r}")
     return likelihood
 
 

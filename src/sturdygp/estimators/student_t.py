@@ -79,5 +79,5 @@ class StudentTGPRegressor(BaseGPRegressor):
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)
         # A model that was saved before these were kept has none.
-        dof = [np.nan if output.fit.dof is None else output.fit.dof for output in self._outputs]
+        dof = [getattr(output.fit.likelihood, "dof", np.nan) for output in self._outputs]
         self.dof_ = dof[0] if single else np.array(dof)

@@ -28,7 +28,7 @@ from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.experiments.problems import Data
 from sturdygp.experiments.task import NOISE, Task, check_member
-from sturdygp.inference.problem import default_kernel
+from sturdygp.inference.problem import default_kernel, paper_length_scale
 from sturdygp.kernels.stationary import SquaredExponential
 
 Bounds: TypeAlias = tuple[float, float]
@@ -172,13 +172,13 @@ def outlier_moments(knowledge: Knowledge, data: Data) -> tuple[float | None, flo
 
 
 def published_kernel(X: FloatArray, bounds: Bounds) -> SquaredExponential:
-    """Return the paper's kernel, initialised as in the paper, with the published bounds of length scales."""
-    kernel, extent = default_kernel(X), np.ptp(X, axis=0)
+    """Return the paper's kernel with its initial length scale for all inputs, in the published bounds."""
+    extent = np.ptp(X, axis=0)
     extent[extent == 0.0] = 1.0
     ends = extent[:, None] * np.array(bounds)
-    initial = np.clip(kernel.length_scale, ends[:, 0], ends[:, 1])
+    initial = np.clip(paper_length_scale(X), ends[:, 0], ends[:, 1])
     pairs = tuple((low, high) for low, high in ends.tolist())
-    return replace(kernel, length_scale=tuple(initial.tolist()), length_scale_bounds=pairs)
+    return replace(default_kernel(X), length_scale=tuple(initial.tolist()), length_scale_bounds=pairs)
 
 
 def describe(model: BaseGPRegressor, bounds: Bounds | None) -> str:

@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from sturdygp import metrics
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.experiments.methods import prepare
 from sturdygp.experiments.problems import Data, draw

@@ -9,7 +9,8 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
-from sturdygp.gp.iterative import solve_nearly
+from sturdygp.gp.inputs import Inputs
+from sturdygp.gp.low_rank import Reduction, worthwhile
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
@@ -21,12 +22,11 @@ from sturdygp.gp.posterior import (
     check_test_inputs,
     chunks,
 )
-from sturdygp.gp.reduction import Reduction, worthwhile
-from sturdygp.gp.rows import Inputs
 from sturdygp.gp.sites import TINY, Sites
 from sturdygp.kernels.base import Kernel, Linearised
-from sturdygp.lapack import symmetric_product
-from sturdygp.linalg import SiteFactor, factorise_sites
+from sturdygp.linalg.cholesky import SiteFactor, factorise_sites
+from sturdygp.linalg.conjugate_gradients import solve_nearly
+from sturdygp.linalg.lapack import symmetric_product
 
 
 @dataclass(frozen=True, eq=False)

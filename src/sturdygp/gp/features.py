@@ -15,11 +15,11 @@ import numpy as np
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Block
 from sturdygp.gp.posterior import chunks
-from sturdygp.gp.rows import Block
 from sturdygp.kernels.base import Kernel, Linearised
-from sturdygp.lapack import own_product, product
-from sturdygp.linalg import Cholesky, cholesky, diagonal, jittered_cholesky
+from sturdygp.linalg.cholesky import Cholesky, cholesky, diagonal, jittered_cholesky
+from sturdygp.linalg.lapack import own_product, product
 
 
 @dataclass(frozen=True, eq=False)

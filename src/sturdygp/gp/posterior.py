@@ -10,10 +10,10 @@ from typing import Self, TypeAlias
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rows import Block, Inputs
+from sturdygp.gp.inputs import Block, Inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import jittered_cholesky
+from sturdygp.linalg.cholesky import jittered_cholesky
 
 # Entries of the cross-covariance held at a time while predicting (8 MB).
 CHUNK_ENTRIES = 1 << 20

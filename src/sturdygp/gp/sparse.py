@@ -25,12 +25,13 @@ from sturdygp.gp.features import (
     Sums,
     by_inducing_inputs,
     evidence_by_kernel,
+    gram,
     local,
     local_gradient,
     squares,
     sums,
 )
-from sturdygp.gp.iterative import solve_nearly
+from sturdygp.gp.inputs import Block, Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.posterior import (
     Anticipated,
     EvidenceGradient,
@@ -42,12 +43,13 @@ from sturdygp.gp.posterior import (
     check_test_inputs,
     chunks,
 )
-from sturdygp.gp.rows import Inputs, Merge, Rows, Work, gather, joined, total
 from sturdygp.gp.sites import Sites
-from sturdygp.gp.sparse_scores import ByFeatures, ScoreSums, score_by_features, score_sums
 from sturdygp.kernels.base import Kernel
+from sturdygp.linalg.conjugate_gradients import solve_nearly
+from sturdygp.linalg.lapack import product
 
 T = TypeVar("T")
+
 
 # Entries of the features that are kept between uses (256 MB, and as much for the kernel).
 KEPT_ENTRIES = 1 << 25
@@ -294,3 +296,50 @@ def gather_block(
 ) -> T:
     """The part of a block, where it is."""
     return SparsePrior.at(kernel, X, Z).gather(work, merge, *by_row)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSums(Block):
+    """``sum precision a phi`` and ``sum precision^2 b phi phi'``."""
+
+    pull: FloatArray
+    bend: FloatArray
+
+
+def score_sums(chunk: Chunk, precision: FloatArray, a: FloatArray, b: FloatArray) -> ScoreSums:
+    """Of one chunk."""
+    return ScoreSums(chunk.phi @ (precision * a), gram(chunk.phi, precision**2 * b))
+
+
+@dataclass(frozen=True, eq=False)
+class ByFeatures(Block):
+    """Derivatives by the kernel's parameters, ``sum by_phi phi'``, and at each row ``R a`` and ``G_ii``."""
+
+    BY_ROW = ("pulled", "diagonal")
+
+    kernel: FloatArray
+    outer: FloatArray
+    pulled: FloatArray
+    diagonal: FloatArray
+
+
+def score_by_features(solution: Solution, total: ScoreSums, chunk: Chunk, by_row: FloatArray) -> ByFeatures:
+    """One chunk, given the sums over all; of each row precision, ``alpha``, ``a``, ``b`` and ``by_variance``.
+
+    The function changes by ``sum_ij G_ij d(phi_i' phi_j) + sum_i by_variance_i d left_i`` with
+    ``G = R a alpha' - R diag(b) R`` and ``left_i`` the prior variance that the features leave out.
+    """
+    precision, alpha, a, b, by_variance = by_row.T
+    phi, features = chunk.phi, chunk.features
+    solved = solution.factor.solve(phi)
+    pull = solution.factor.solve(total.pull)
+    pulled = precision * (a - pull @ phi)
+    bent = product(np.asfortranarray(total.bend), solved)
+    quadratic = precision * (b * precision * solved - solution.factor.solve(bent))
+    by_phi = np.outer(pull, alpha) + np.outer(solution.weights, pulled) - 2.0 * quadratic
+    by_phi -= 2.0 * by_variance * phi
+    by_kernel = chunk.linear.pullback(features.whiten.other_half_solve(by_phi).T)
+    by_kernel += features.kernel.diag_pullback(chunk.X, by_variance)
+    reached = np.einsum("ij,ij->j", phi, solved)
+    bend = b * (1.0 - 2.0 * precision * reached) + np.einsum("ij,ij->j", solved, bent)
+    return ByFeatures(by_kernel, by_phi @ phi.T, pulled, pulled * alpha - precision**2 * bend)

@@ -26,7 +26,7 @@ from sturdygp.gp.sites import Sites
 from sturdygp.inference.variational import expected_log_sites
 from sturdygp.kernels.base import Kernel, Pullback
 from sturdygp.likelihoods.spike_and_slab import AsorModel, Multipliers, update_multipliers, update_rate
-from sturdygp.linalg import cholesky, diagonal
+from sturdygp.linalg.cholesky import cholesky, diagonal
 
 JITTER = 1e-6
 

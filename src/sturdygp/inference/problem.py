@@ -9,15 +9,17 @@ from math import log, pi, sqrt
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
+from sturdygp.gp.inputs import Extent, Inputs, Rows, evenly_spaced
 from sturdygp.gp.posterior import Prior
-from sturdygp.gp.rows import Extent, Inputs, Rows, evenly_spaced
+from sturdygp.gp.sites import TINY
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
-from sturdygp.optimise import Callback
+from sturdygp.optimise import Callback, Flatness
 
 # The box of the kernel: length scales relative to the range of an input, variance for scaled targets.
 LENGTH_SCALE_BOX = (0.02, 20.0)
@@ -36,6 +38,7 @@ LONGER = log(5.0)
 # A second part of the kernel: its length scales at the start, in standard deviations of each input, its
 # variance, and the box of that: it may be as small as the noise.
 FINE_LENGTH_SCALE, FINE_VARIANCE, FINE_VARIANCE_BOX = 0.3, 1e-2, (1e-8, 1e3)
+EPS = np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,38 @@ class Problem:
         n = len(self.X)
         return float(n**3 if self.inducing is None else n * len(self.inducing) ** 2)
 
+    @cached_property
+    def some_inputs(self) -> FloatArray:
+        """Some of the rows, in memory."""
+        return evenly_spaced(self.X)
+
+    def flatness(
+        self, kernel: Kernel, precision: FloatArray, others: int, variance: FloatArray | None = None
+    ) -> Flatness:
+        """Where an evidence is flat in the kernel's parameters and in others after them, the noise first.
+
+        There are three such regions. Where the function has less variance than the noise of the most precise
+        observation, derivatives by the kernel's parameters are in proportion to it. Where length scales are
+        so short that no observation tells of the function elsewhere, derivatives by them are in proportion
+        to what correlation there is. Where the function follows every observation, that by the noise is in
+        proportion to what freedom it leaves. The last two show in the marginal variance of the function.
+        """
+        size = kernel.theta.size
+        signal = float(kernel.diag(self.some_inputs).mean() * precision.max())
+        strength = np.append(np.full(size, signal), np.ones(others))
+        goal = strength.copy()
+        if variance is not None and self.inducing is None:
+            prior = kernel.diag(self.inputs)
+            # Prior variance relative to that given all other observations, less one.
+            information = prior * (1.0 / np.maximum(variance, EPS * prior + TINY) - precision) - 1.0
+            correlation = sqrt(max(float(information.mean()), 0.0) / max(min(signal, 1.0), TINY))
+            lengths = [owner is not None for owner in kernel.length_scale_of]
+            goal[:size][lengths] *= min(correlation, 1.0)
+            # Degrees of freedom of the function, a share of those there are.
+            used = float(np.mean(precision * variance))
+            goal[size : size + 1] = (1.0 - used) / max(used, TINY)
+        return Flatness(strength, goal)
+
     @property
     def finer(self) -> Problem | None:
         """The same with a second part of the kernel for fine structure; None if the kernel is to stay."""
@@ -132,18 +167,26 @@ def median_distance(rows: FloatArray) -> float:
     return float(np.median(distances)) or float(np.median(positive))
 
 
-def default_kernel(X: Inputs) -> SquaredExponential:
-    """The paper's kernel and start, in a box that follows the inputs.
+def paper_length_scale(X: Inputs) -> float:
+    """The paper's start: one length scale for all inputs, a share of the median distance between them."""
+    return START_LENGTH_SCALE * median_distance(evenly_spaced(X))
 
-    Distances are those of inputs in units of their spread, so that it matters little in which others they
-    come. Units are powers of two: inputs of about one spread start alike, as in the paper.
+
+def default_kernel(X: Inputs) -> SquaredExponential:
+    """The paper's kernel, with a start and a box that follow the inputs.
+
+    Length scales start at the paper's share of the median distance, each in standard deviations of its
+    input: in whichever units inputs come, the kernel is the same function of them. With one input that is
+    the paper's start, and with several very nearly if they have one standard deviation.
     """
-    extent = Extent.of(X)
-    unit = 2.0 ** np.round(np.log2(np.where(extent.std > 0.0, extent.std, 1.0)))
+    extent, some = Extent.of(X), evenly_spaced(X)
+    # Of the same rows whether they are an array or in blocks, whose sums are rounded differently.
+    std = Extent.of(some).std
+    unit = np.where(std > 0.0, std, np.where(extent.range > 0.0, extent.range, 1.0))
     # Few rows far out do not make a short length scale impossible, nor a long one that would reach them.
     ends = np.column_stack([extent.range, extent.reach])
     box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
-    start = START_LENGTH_SCALE * median_distance(evenly_spaced(X) / unit) * unit
+    start = START_LENGTH_SCALE * median_distance(some / unit) * unit
     bounds = tuple((low, high) for low, high in box.tolist())
     return SquaredExponential(
         tuple(np.clip(start, *box.T).tolist()),

@@ -20,8 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Rows, gather
 from sturdygp.gp.posterior import Marginals, Posterior, Prior
-from sturdygp.gp.rows import Rows, gather
 from sturdygp.gp.sites import Sites
 from sturdygp.inference.problem import LONGER, Problem, Resume, lengthened
 from sturdygp.kernels.base import Kernel
@@ -171,6 +171,7 @@ class Alternation(Generic[L]):
             carry=Trail(updated, posterior.compact(), marginals.variance),
             gain=gain,
             fallback=Trail(updated),
+            flatness=self.problem.flatness(kernel, sites.precision, extra.size, marginals.variance),
         )
 
     def _anticipate(self, prior: Prior, extra: FloatArray, trail: Trail[L]) -> L:

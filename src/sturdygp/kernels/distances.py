@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from sturdygp._typing import FloatArray
-from sturdygp.linalg import diagonal
+from sturdygp.linalg.cholesky import diagonal
 
 # Rows of a kernel matrix worked on at a time: a block and its product stay in the cache.
 BLOCK_ENTRIES = 1 << 17

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, SupportsFloat, TypeVar
+from typing import ClassVar, Protocol, SupportsFloat, TypeVar
 
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Inputs
 from sturdygp.gp.posterior import Marginals
-from sturdygp.gp.sites import Sites
+from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.likelihoods.heteroscedastic import NoiseProfile
 
 L = TypeVar("L")
 
@@ -33,11 +36,49 @@ class Verdict:
     outlier_proba: FloatArray
 
 
-class OutlierModel(Protocol):
-    """The likelihood of a fitted method, as far as readings are concerned."""
+class FittedLikelihood(ABC):
+    """What was learned of observations, given the function. Noise is that of inliers.
+
+    A subclass that tells outliers sets ``tells_outliers`` and judges observations.
+    """
+
+    tells_outliers: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """Variance of the noise; its squared scale where that is not normal.
+
+        About the geometric mean where it is heteroscedastic.
+        """
+
+    @property
+    def variance_function(self) -> NoiseProfile | None:
+        """How the variance changes; None where it is the same everywhere."""
+        return None
+
+    def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
+        """Variance of the noise at rows of inputs where the function has this mean."""
+        function = self.variance_function
+        relative = np.ones_like(mean) if function is None else function.relative(X, mean)
+        return self.noise_variance * relative
+
+    def as_normal(self, noise: FloatArray) -> FloatArray:
+        """Variance of normal noise with the same 95 % interval."""
+        return noise
+
+    def log_density(self, y: FloatArray, function: Marginals, noise: FloatArray) -> FloatArray:
+        """Log density of inliers where the function has these moments."""
+        variance = function.variance + noise
+        return np.asarray(-0.5 * (LOG_2PI + np.log(variance) + (y - function.mean) ** 2 / variance))
+
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """Noise of unit scale."""
+        return rng.standard_normal(shape)
 
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""
+        """Judge observations where the function is ``N(mean, variance)``, for this noise variance."""
+        raise NotImplementedError(f"{type(self).__name__} does not tell outliers from inliers")
 
 
 class LatentModel(Protocol[L]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import expit, logsumexp, ndtr, softmax
@@ -18,8 +18,9 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY, Sites
-from sturdygp.likelihoods.base import Verdict
+from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.likelihoods.heteroscedastic import NoiseProfile
 
 # Updates of the inlier weight for each update of the responsibilities: they cost O(n).
 WEIGHT_UPDATES = 2
@@ -322,17 +323,30 @@ class OutlierMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedContamination:
+class FittedContamination(FittedLikelihood):
     """The fitted likelihood, a mixture of normals: the inliers first, then the cells of the outliers.
 
     The prior of the contamination keeps it from being narrow; ``found`` are the outliers as they are, if
     there are any. The variance of an inlier is the noise times its ``relative_noise``.
     """
 
+    tells_outliers: ClassVar[bool] = True
+
     contamination: Contamination
     inlier_weight: float
     found: OutlierMoments | None = None
     relative_noise: FloatArray = field(default_factory=lambda: np.ones(1))
+    profile: NoiseProfile | None = None
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of an inlier, about its geometric mean where that is heteroscedastic."""
+        return self.noise
+
+    @property
+    def variance_function(self) -> NoiseProfile | None:
+        """How the variance of inliers changes."""
+        return self.profile
 
     @classmethod
     def at(cls, extra: FloatArray, latent: MixtureState, model: ContaminationModel) -> Self:

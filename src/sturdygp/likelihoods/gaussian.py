@@ -9,6 +9,19 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.likelihoods.base import FittedLikelihood
+
+
+@dataclass(frozen=True)
+class FittedGaussian(FittedLikelihood):
+    """Normal noise."""
+
+    noise: float
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise."""
+        return self.noise
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rows import Inputs, gather, joined
+from sturdygp.gp.inputs import Inputs, gather, joined
 
 # Places that are kept of a profile, and its coefficients.
 KNOTS, BENDS = 65, 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, gammaln, logsumexp, softmax
@@ -11,7 +12,7 @@ from scipy.special import expit, gammaln, logsumexp, softmax
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.likelihoods.base import Verdict
+from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 
 # Updates of shares and variance ratios for each update of the responsibilities: they cost O(n).
 SHARE_UPDATES = 3
@@ -124,12 +125,19 @@ def update_components(R: FloatArray, share: FloatArray, ratio: FloatArray, prior
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureOutliers:
+class FittedMixture(FittedLikelihood):
     """The fitted likelihood: how a new reading is shared among the components."""
 
-    noise_variance: float
+    tells_outliers: ClassVar[bool] = True
+
+    noise: float
     share: FloatArray
     ratio: FloatArray
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the narrowest component."""
+        return self.noise
 
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
         """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, lgamma, log
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, gammaln, xlogy
@@ -14,7 +15,7 @@ from scipy.special import expit, gammaln, xlogy
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals, chunks
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.likelihoods.base import Verdict
+from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 from sturdygp.likelihoods.student_t import TLikelihood
 
 # Updates of the slab's rate for each update of the multipliers: they cost O(n).
@@ -159,18 +160,25 @@ class AsorModel:
 
 
 @dataclass(frozen=True, eq=False)
-class AsorOutliers:
+class FittedSpikeAndSlab(FittedLikelihood):
     """The fitted likelihood without its latent multiplier: a normal spike and a Student-t slab."""
 
-    noise_variance: float
+    tells_outliers: ClassVar[bool] = True
+
+    noise: float
     rate: float
     prior: AsorPrior
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the spike."""
+        return self.noise
 
     @property
     def slab(self) -> TLikelihood:
         """What a Gamma multiplier makes of normal noise."""
         a = self.prior.slab_shape
-        return TLikelihood(self.noise_variance * self.rate / a, 2.0 * a)
+        return TLikelihood(self.noise * self.rate / a, 2.0 * a)
 
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
         """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""

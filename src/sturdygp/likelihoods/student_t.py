@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln, logsumexp, ndtri, stdtrit
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
+from sturdygp.likelihoods.base import FittedLikelihood
 
 # Grid of the log precision multiplier over which the scale mixture is integrated: 200 points on
 # [log 1e-8, 5], further down if a reading is far away, finer where many degrees of freedom make it narrow.
@@ -144,6 +145,35 @@ class TLikelihood:
         other = TLikelihood(self.noise * self.dof / dof, dof)
         zero = np.zeros(1)
         return other, float((share * self.log_density(zero) - other.log_density(zero))[0])
+
+
+@dataclass(frozen=True)
+class FittedStudentT(FittedLikelihood):
+    """Student-t noise of inliers and outliers alike."""
+
+    likelihood: TLikelihood
+
+    @property
+    def noise_variance(self) -> float:
+        """Squared scale of the noise."""
+        return self.likelihood.noise
+
+    @property
+    def dof(self) -> float:
+        """Degrees of freedom."""
+        return self.likelihood.dof
+
+    def as_normal(self, noise: FloatArray) -> FloatArray:
+        """Variance of normal noise with the same 95 % interval."""
+        return noise * TLikelihood(1.0, self.dof).normal_variance
+
+    def log_density(self, y: FloatArray, function: Marginals, noise: FloatArray) -> FloatArray:
+        """Log density of observations where the function has these moments."""
+        return self.likelihood.tilted(y, function).log_z
+
+    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """Noise of unit scale."""
+        return rng.standard_t(self.dof, shape)
 
 
 LOG_DOF_BOX = (log(1.2), log(1000.0))

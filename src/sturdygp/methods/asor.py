@@ -15,8 +15,8 @@ from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
 from sturdygp.likelihoods.spike_and_slab import (
     AsorModel,
-    AsorOutliers,
     AsorPrior,
+    FittedSpikeAndSlab,
     Multipliers,
     least_rate,
     update_multipliers,
@@ -60,10 +60,10 @@ class Asor:
         posterior = problem.prior(kernel).condition(model.sites(extra, q))
         return Fit(
             posterior=posterior.compact(),
-            noise_variance=noise_variance,
+            likelihood=FittedSpikeAndSlab(noise_variance, q.rate, self.prior),
             weights=q.weight,
             outlier_proba=1.0 - q.nominal,
-            outlier_model=AsorOutliers(noise_variance, q.rate, self.prior),
+            n_densities=float(problem.y.size),
             bound=posterior.log_evidence + model.log_prior(extra, q),
             status=optimum.status,
             n_iter=optimum.n_iter,
@@ -108,10 +108,10 @@ class Asor:
         q = state.multipliers
         return Fit(
             posterior=state.posterior.compact(),
-            noise_variance=state.noise_variance,
+            likelihood=FittedSpikeAndSlab(state.noise_variance, q.rate, self.prior),
             weights=q.weight,
             outlier_proba=1.0 - q.nominal,
-            outlier_model=AsorOutliers(state.noise_variance, q.rate, self.prior),
+            n_densities=float(q.weight.size),
             bound=state.bound,
             status=status,
             n_iter=len(trace),

@@ -8,11 +8,10 @@ from typing import Protocol
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.gp.inputs import Inputs
 from sturdygp.gp.posterior import Posterior
-from sturdygp.gp.rows import Inputs
 from sturdygp.inference.problem import Problem, Resume
-from sturdygp.likelihoods.base import OutlierModel
-from sturdygp.likelihoods.heteroscedastic import NoiseProfile
+from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.status import Status
 
 # How close to its bound, in the logarithm, a parameter counts as held by it.
@@ -21,38 +20,37 @@ AT_BOUND = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted method. ``bound`` is the evidence, or the variational bound on it, with all constants.
+    """A fitted method: a posterior, and one likelihood.
 
-    ``weights`` is the share of its nominal precision that each observation keeps. Methods that tell
-    outliers from nominal observations also have their probabilities, and a model for new readings.
-    ``note`` says so if the method had to fall back on something coarser. ``bound`` adds up ``n_densities``
-    log densities of readings, one for each unless said otherwise. Noise is normal, or Student-t with ``dof``
-    degrees of freedom, whose squared scale ``noise_variance`` then is. ``resume`` is where another fit may
-    start, ``ledger`` the hypotheses that were compared, the winner first.
+    ``bound`` is the evidence, or the ELBO, with all constants; it adds up ``n_densities`` log densities.
+    ``weights`` is the fraction of an inlier's precision that each observation keeps. Likelihoods that tell
+    outliers from inliers come with ``outlier_proba``. ``note`` says so if the method had to fall back on
+    something coarser. ``resume`` is where another fit may start, ``ledger`` the hypotheses that were
+    compared, the winner first.
     """
 
     posterior: Posterior
-    noise_variance: float
+    likelihood: FittedLikelihood
     weights: FloatArray
     bound: float
+    n_densities: float
     status: Status
     n_iter: int
     n_factorizations: int
     trace: tuple[float, ...]
     outlier_proba: FloatArray | None = None
-    outlier_model: OutlierModel | None = None
-    n_densities: float | None = None
-    dof: float | None = None
-    noise_profile: NoiseProfile | None = None
     note: str = ""
     resume: Resume | None = None
     ledger: tuple[LedgerEntry, ...] = ()
 
+    @property
+    def noise_variance(self) -> float:
+        """That of the likelihood."""
+        return self.likelihood.noise_variance
+
     def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
-        """Nominal noise variance at rows of inputs where the function has this mean."""
-        profile = self.noise_profile
-        relative = np.ones_like(mean) if profile is None else profile.relative(X, mean)
-        return self.noise_variance * relative
+        """Variance of the noise at rows of inputs where the function has this mean."""
+        return self.likelihood.noise_at(X, mean)
 
     @property
     def at_bounds(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.sites import TINY
 from sturdygp.inference.problem import Problem, kernel_starts
 from sturdygp.inference.variational import Alternation, Start, climb_by_stages, state_of
-from sturdygp.likelihoods.gaussian import GaussianModel
+from sturdygp.likelihoods.gaussian import FittedGaussian, GaussianModel
 from sturdygp.methods.fit import Fit
 
 # The largest noise variance, in squares of the targets.
@@ -36,7 +36,7 @@ class Gaussian:
         sites, noise = model.sites(extra, None), model.noise_at(extra)
         return Fit(
             posterior=problem.prior(kernel).condition(sites).compact(),
-            noise_variance=noise,
+            likelihood=FittedGaussian(noise),
             weights=noise * sites.precision,
             bound=best.value,
             status=best.status,

@@ -12,8 +12,8 @@ from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
 from sturdygp.likelihoods.mixture import (
     Components,
+    FittedMixture,
     MixtureModel,
-    MixtureOutliers,
     MixturePrior,
     update_components,
 )
@@ -44,10 +44,10 @@ class Mixture:
         noise = exp(extra[0]) * growth
         return Fit(
             posterior=problem.prior(kernel).condition(sites).compact(),
-            noise_variance=noise,
+            likelihood=FittedMixture(noise, found.share, found.ratio),
             weights=np.minimum(noise * sites.precision, 1.0),
             outlier_proba=1.0 - found.responsibility[:, 0],
-            outlier_model=MixtureOutliers(noise, found.share, found.ratio),
+            n_densities=float(problem.y.size),
             bound=best.value,
             status=best.status,
             n_iter=best.n_iter,

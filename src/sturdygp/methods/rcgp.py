@@ -13,6 +13,7 @@ from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.sites import LOG_2PI
 from sturdygp.inference.problem import Problem, kernel_starts
 from sturdygp.kernels.base import Kernel
+from sturdygp.likelihoods.gaussian import FittedGaussian
 from sturdygp.likelihoods.pseudo import Weighting
 from sturdygp.methods.fit import Fit
 from sturdygp.optimise import Evaluation, Optimum, above, best_of, maximise
@@ -61,7 +62,7 @@ class Rcgp:
             count += best.n_evaluations + 1
         return Fit(
             posterior=posterior.compact(),
-            noise_variance=noise,
+            likelihood=FittedGaussian(noise),
             weights=1.0 / weighting.inflation,
             bound=best.value,
             status=best.status,
@@ -115,7 +116,8 @@ class Rcgp:
         self, problem: Problem, kernel: Kernel, noise: float, weighting: Weighting
     ) -> Evaluation[None]:
         """The sum of log predictive densities, and its gradient by kernel and log noise."""
-        posterior = problem.prior(kernel).condition(weighting.sites(noise), weighting.mean)
+        sites = weighting.sites(noise)
+        posterior = problem.prior(kernel).condition(sites, weighting.mean)
         loo = posterior.leave_one_out()
         spread = loo.variance + noise
         error = problem.y - loo.mean
@@ -125,4 +127,6 @@ class Rcgp:
         by_variance = 0.5 * count * (error**2 / spread - 1.0) / spread
         g = posterior.leave_one_out_gradient(by_mean, by_variance)
         by_noise = g.noise @ weighting.inflation + g.target @ weighting.pull + by_variance.sum()
-        return Evaluation(value, np.append(g.kernel, noise * float(by_noise)), None)
+        gradient = np.append(g.kernel, noise * float(by_noise))
+        flatness = problem.flatness(kernel, sites.precision, 1)
+        return Evaluation(value, gradient, None, flatness=flatness)

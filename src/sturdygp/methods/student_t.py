@@ -17,9 +17,17 @@ from sturdygp.inference.expectation_propagation import NaturalSites, Propagated,
 from sturdygp.inference.laplace import LaplaceFit, approximate
 from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
-from sturdygp.likelihoods.student_t import LOG_DOF_BOX, TiltedT, TLikelihood, VbModel, Weights, update_weights
+from sturdygp.likelihoods.student_t import (
+    LOG_DOF_BOX,
+    FittedStudentT,
+    TiltedT,
+    TLikelihood,
+    VbModel,
+    Weights,
+    update_weights,
+)
 from sturdygp.methods.fit import Fit
-from sturdygp.optimise import Evaluation, Optimum, maximise
+from sturdygp.optimise import Evaluation, Flatness, Optimum, maximise
 from sturdygp.status import Status
 
 START_DOF = 4.0
@@ -152,7 +160,8 @@ class StudentT:
             by_noise = result.tilted.by_log_noise.sum() + 0.5 * (1.0 - share) * problem.y.size
             extra = [by_noise / share] + [result.tilted.by_log_dof.sum()] * learn
             gradient = np.append(result.posterior.gradient(result.by_left_out(share)).kernel, extra)
-            return Evaluation(result.log_evidence, gradient, result.natural)
+            flatness = self._flatness(problem, x)
+            return Evaluation(result.log_evidence, gradient, result.natural, flatness=flatness)
 
         sites = first.fit.posterior.sites
         start = NaturalSites(sites.precision, sites.precision * sites.target)
@@ -178,7 +187,8 @@ class StudentT:
         def objective(x: FloatArray, start: FloatArray) -> Evaluation[FloatArray]:
             result = budget.charge(lambda: run(x, start))
             extra = [result.by_log_noise, *[result.by_log_dof] * learn, result.by_mean]
-            return Evaluation(result.log_evidence, np.append(result.by_kernel, extra), result.mode)
+            gradient, flatness = np.append(result.by_kernel, extra), self._flatness(problem, x)
+            return Evaluation(result.log_evidence, gradient, result.mode, flatness=flatness)
 
         mode = first.fit.posterior.marginals().mean
         x = np.append(self._start(first, learn=learn), first.fit.posterior.mean)
@@ -204,6 +214,10 @@ class StudentT:
 
     def _likelihood(self, extra: FloatArray, first: TLikelihood, *, learn: bool) -> TLikelihood:
         return TLikelihood(exp(extra[0]), exp(extra[1]) if learn else first.dof)
+
+    def _flatness(self, problem: Problem, x: FloatArray) -> Flatness:
+        kernel, size = problem.kernel, problem.kernel.theta.size
+        return problem.flatness(kernel.with_theta(x[:size]), np.exp(-x[size : size + 1]), x.size - size)
 
     def _climb(
         self,
@@ -243,7 +257,8 @@ class StudentT:
         weight = likelihood.weight(posterior.marginals().second_moment(problem.y))
         return Fit(
             posterior=posterior.compact(),
-            noise_variance=likelihood.noise,
+            likelihood=FittedStudentT(likelihood),
+            n_densities=float(problem.y.size),
             # Relative to a reading that the function meets exactly.
             weights=weight * likelihood.dof / (likelihood.dof + 1.0),
             bound=best.value,
@@ -251,7 +266,6 @@ class StudentT:
             n_iter=best.n_iter,
             n_factorizations=n_factorizations,
             trace=best.trace,
-            dof=likelihood.dof,
         )
 
 

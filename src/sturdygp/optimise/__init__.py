@@ -6,6 +6,16 @@ the point as ``carry``, and curvature learned from successive gradients sees its
 """
 
 from sturdygp.optimise.maximise import best_of, maximise
-from sturdygp.optimise.records import Callback, Evaluation, Objective, Optimum, Step, above
+from sturdygp.optimise.records import Callback, Evaluation, Flatness, Objective, Optimum, Step, above
 
-__all__ = ["Callback", "Evaluation", "Objective", "Optimum", "Step", "above", "best_of", "maximise"]
+__all__ = [
+    "Callback",
+    "Evaluation",
+    "Flatness",
+    "Objective",
+    "Optimum",
+    "Step",
+    "above",
+    "best_of",
+    "maximise",
+]

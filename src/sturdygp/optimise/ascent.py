@@ -9,7 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.linalg import solve_positive
+from sturdygp.linalg.cholesky import solve_positive
 from sturdygp.optimise.records import C, Evaluation, Objective, Optimum, Step
 from sturdygp.status import Status
 
@@ -25,6 +25,8 @@ NO_GAIN = 1e-12
 # Gain above which the latent state is brought nearer before the first step, and how often.
 LARGE_GAIN = 1.0
 FIRST_REFRESHES = 4
+# What may make a derivative small that is not taken to be: below it there is only rounding.
+LEAST_STRENGTH = 1e-8
 # Halvings and interpolations before a direction is given up.
 LINE_SEARCH_TRIES = 12
 
@@ -46,7 +48,7 @@ class Ascent(Generic[C]):
 
     def advance(self, tol: float) -> Status | None:
         """One iteration, or the status to end with."""
-        flat = self.gradient_norm() <= tol
+        flat = self.scaled_gradient_norm() <= tol
         if not flat and self.step():
             return None
         moving = self.here.gain > NO_GAIN * max(1.0, abs(self.here.value))
@@ -60,8 +62,8 @@ class Ascent(Generic[C]):
         before = self.here.gradient
         if not self.refresh():
             return Status.STALLED
-        change = float(np.abs(self.here.gradient - before).max(initial=0.0))
-        self.confirmed = flat and self.gradient_norm() + change <= tol
+        change = float(np.abs((self.here.gradient - before) / self.goal()).max(initial=0.0))
+        self.confirmed = flat and self.scaled_gradient_norm() + change <= tol
         return None
 
     def settle(self) -> None:
@@ -76,7 +78,7 @@ class Ascent(Generic[C]):
         again = self.try_point(self.x, careful=True)
         if again is None or again.value < self.here.value - ROUNDING * max(1.0, abs(self.here.value)):
             return False
-        self.here = again
+        self.move(self.x, again)
         return True
 
     def step(self) -> bool:
@@ -93,7 +95,8 @@ class Ascent(Generic[C]):
                 length *= 0.25
             elif self.acceptable(there, step, slope):
                 self.learn(step, self.here.gradient - there.gradient)
-                self.x, self.here, self.confirmed = target, there, False
+                self.move(target, there)
+                self.confirmed = False
                 return True
             else:
                 length *= _interpolate(self.here.value, slope, there.value)
@@ -115,9 +118,28 @@ class Ascent(Generic[C]):
         g = self.here.gradient
         return ~(((self.x <= self.lower) & (g < 0.0)) | ((self.x >= self.upper) & (g > 0.0)))
 
-    def gradient_norm(self) -> float:
-        """Largest entry of the gradient among the free parameters."""
-        return float(np.abs(np.where(self.free(), self.here.gradient, 0.0)).max(initial=0.0))
+    def scaled_gradient_norm(self) -> float:
+        """Largest entry of the gradient among the free parameters, relative to its goal."""
+        scaled = self.here.gradient / self.goal()
+        return float(np.abs(np.where(self.free(), scaled, 0.0)).max(initial=0.0))
+
+    def goal(self) -> FloatArray:
+        """What each derivative has to fall to, in units of the tolerance."""
+        flatness = self.here.flatness
+        return np.ones_like(self.x) if flatness is None else np.clip(flatness.goal, LEAST_STRENGTH, 1.0)
+
+    def strength(self) -> FloatArray:
+        """What derivatives and curvature are in proportion to."""
+        flatness = self.here.flatness
+        return np.ones_like(self.x) if flatness is None else np.clip(flatness.strength, LEAST_STRENGTH, 1.0)
+
+    def move(self, x: FloatArray, there: Evaluation[C]) -> None:
+        """Go to a point; what was learned of the curvature changes with strength."""
+        before = self.strength()
+        self.x, self.here = x, there
+        if self.hessian is not None:
+            root = np.sqrt(self.strength() / before)
+            self.hessian = root[:, None] * self.hessian * root
 
     def direction(self) -> FloatArray:
         """The quasi-Newton step among the free parameters, no longer than allowed."""
@@ -130,7 +152,7 @@ class Ascent(Generic[C]):
                 # Rounding errors have spoiled the model: start it anew.
                 self.hessian = None
         if self.hessian is None:
-            step[free] = g[free]
+            step[free] = (g / self.strength())[free]
         size = float(np.abs(step).max(initial=0.0))
         longest = FIRST_STEP if self.hessian is None else LONGEST_STEP
         return step * (longest / size) if size > longest or self.hessian is None else step
@@ -148,7 +170,7 @@ class Ascent(Generic[C]):
             scale = curvature / float(step @ step)
             if scale <= 0.0:
                 scale = float(np.linalg.norm(self.here.gradient)) / FIRST_STEP
-            self.hessian = np.eye(step.size) * scale
+            self.hessian = np.diag(scale * self.strength())
         pushed = self.hessian @ step
         expected = float(step @ pushed)
         if curvature < 0.2 * expected:
@@ -160,7 +182,7 @@ class Ascent(Generic[C]):
 
     def report(self, tol: float) -> Step:
         """What a callback hears."""
-        excess = self.gradient_norm() / tol if tol > 0.0 else np.inf
+        excess = self.scaled_gradient_norm() / tol if tol > 0.0 else np.inf
         return Step(self.here.value, excess, self.result(Status.STOPPED))
 
     def result(self, status: Status) -> Optimum[C]:

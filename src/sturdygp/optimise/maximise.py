@@ -27,8 +27,9 @@ def maximise(
 
     ``objective(x, carry)`` returns an :class:`Evaluation` or raises
     :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
-    a shorter step tried. No accepted step lowers the value by more than rounding. ``curvature`` is that of an
-    earlier ascent of which this is the continuation.
+    a shorter step tried. Where the objective is flat for another reason than an optimum, the gradient has to
+    be smaller: see :class:`~sturdygp.optimise.records.Flatness`. No accepted step lowers the value by more
+    than rounding. ``curvature`` is that of an earlier ascent of which this is the continuation.
     """
     lower, upper = check_box(bounds, start)
     x = np.clip(start, lower, upper)

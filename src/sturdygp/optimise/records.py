@@ -13,12 +13,26 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True, eq=False)
+class Flatness:
+    """By what factor each derivative may be small for another reason than that an optimum is near.
+
+    Logarithms have flat regions that are no optima: where a variance nears zero, so does the derivative by
+    its logarithm, however much a larger variance would gain. Derivatives count as small below ``goal`` times
+    the tolerance. ``strength`` is the part of it that curvature is in proportion to as well.
+    """
+
+    strength: FloatArray
+    goal: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Evaluation(Generic[C]):
     """An objective at one point: value, gradient, and the state to go on with from there.
 
     The value holds for the updated state, the gradient for the one that came in; ``gain`` is what
     the update added to the value, zero if nothing is carried. Going on from ``carry`` may be bold;
     ``fallback``, if there is one, is the careful alternative after a step that failed.
+    ``flatness`` says where a small derivative does not mean that an optimum is near.
     """
 
     value: float
@@ -26,6 +40,7 @@ class Evaluation(Generic[C]):
     carry: C
     gain: float = 0.0
     fallback: C | None = None
+    flatness: Flatness | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from sturdygp.likelihoods.base import OutlierModel
+from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.likelihoods.contamination import Contamination, FittedContamination, OutlierMoments, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
+from sturdygp.likelihoods.gaussian import FittedGaussian
 from sturdygp.likelihoods.heteroscedastic import BENDS, NoiseProfile, Ranks
-from sturdygp.likelihoods.mixture import MixtureOutliers, MixturePrior
-from sturdygp.likelihoods.spike_and_slab import AsorOutliers, AsorPrior
+from sturdygp.likelihoods.mixture import FittedMixture, MixturePrior
+from sturdygp.likelihoods.spike_and_slab import AsorPrior, FittedSpikeAndSlab
+from sturdygp.likelihoods.student_t import FittedStudentT, TLikelihood
 from sturdygp.methods.fit import Fit
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
@@ -21,7 +23,7 @@ from sturdygp.persistence.record import Record, plain_number
 from sturdygp.status import Status
 
 Prior: TypeAlias = AsorPrior | ContaminationPrior | MixturePrior
-KnownModel: TypeAlias = AsorOutliers | FittedContamination | MixtureOutliers
+KnownModel: TypeAlias = FittedSpikeAndSlab | FittedContamination | FittedMixture
 
 PRIORS: dict[str, type[Any]] = {
     "AsorPrior": AsorPrior,
@@ -54,7 +56,6 @@ def encode_fit(fit: Fit, store: ArrayStore) -> Json:
     """A fitted method."""
     return {
         "posterior": encode_posterior(fit.posterior, store),
-        "noise_variance": plain_number(fit.noise_variance),
         "weights": store.add(fit.weights),
         "bound": plain_number(fit.bound),
         "status": fit.status.name,
@@ -62,11 +63,9 @@ def encode_fit(fit: Fit, store: ArrayStore) -> Json:
         "n_factorizations": int(fit.n_factorizations),
         "trace": store.add(np.array(fit.trace, dtype=np.float64)),
         "outlier_proba": None if fit.outlier_proba is None else store.add(fit.outlier_proba),
-        "outlier_model": None if fit.outlier_model is None else encode_outliers(fit.outlier_model, store),
-        "n_densities": None if fit.n_densities is None else plain_number(fit.n_densities),
-        "dof": None if fit.dof is None else plain_number(fit.dof),
-        "noise_profile": None if fit.noise_profile is None else encode_profile(fit.noise_profile, store),
+        "n_densities": plain_number(fit.n_densities),
         "note": fit.note,
+        **encode_likelihood(fit.likelihood, store),
     }
 
 
@@ -78,7 +77,7 @@ def decode_fit(record: Record, n_features: int) -> Fit:
         raise record.fail("status", "one of " + ", ".join(Status.__members__))
     return Fit(
         posterior=posterior,
-        noise_variance=record.finite("noise_variance", above=0.0),
+        likelihood=decode_likelihood(record, n_features),
         weights=record.finite_floats("weights", n, least=0.0),
         bound=record.finite("bound"),
         status=Status[status],
@@ -88,16 +87,35 @@ def decode_fit(record: Record, n_features: int) -> Fit:
         outlier_proba=record.finite_floats("outlier_proba", n, least=0.0, most=MOST_PROBABLE)
         if record.given("outlier_proba")
         else None,
-        outlier_model=decode_outliers(record.child("outlier_model"))
-        if record.given("outlier_model")
-        else None,
-        n_densities=record.finite("n_densities", least=0.0) if record.given("n_densities") else None,
-        dof=record.finite("dof", above=0.0) if record.given("dof") else None,
-        noise_profile=decode_profile(record.child("noise_profile"), n_features)
-        if record.given("noise_profile")
-        else None,
+        n_densities=record.finite("n_densities", least=0.0) if record.given("n_densities") else float(n),
         note=record.text("note"),
     )
+
+
+def encode_likelihood(likelihood: FittedLikelihood, store: ArrayStore) -> Json:
+    """The entries of a fit that say what was learned of observations."""
+    function, dof = likelihood.variance_function, None
+    if isinstance(likelihood, FittedStudentT):
+        dof = plain_number(likelihood.dof)
+    return {
+        "noise_variance": plain_number(likelihood.noise_variance),
+        "outlier_model": encode_outliers(likelihood, store) if likelihood.tells_outliers else None,
+        "dof": dof,
+        "noise_profile": None if function is None else encode_profile(function, store),
+    }
+
+
+def decode_likelihood(record: Record, n_features: int) -> FittedLikelihood:
+    """The likelihood that these entries describe."""
+    noise = record.finite("noise_variance", above=0.0)
+    if record.given("outlier_model"):
+        likelihood = decode_outliers(record.child("outlier_model"))
+        if record.given("noise_profile") and isinstance(likelihood, FittedContamination):
+            return replace(likelihood, profile=decode_profile(record.child("noise_profile"), n_features))
+        return likelihood
+    if record.given("dof"):
+        return FittedStudentT(TLikelihood(noise, record.finite("dof", above=0.0)))
+    return FittedGaussian(noise)
 
 
 def encode_profile(profile: NoiseProfile, store: ArrayStore) -> Json:
@@ -124,16 +142,16 @@ def decode_profile(record: Record, n_features: int) -> NoiseProfile:
     return NoiseProfile(along, ranks, record.finite_floats("bend", BENDS), least)
 
 
-def encode_outliers(model: OutlierModel, store: ArrayStore) -> Json:
+def encode_outliers(model: FittedLikelihood, store: ArrayStore) -> Json:
     """The likelihood of a method that knows outliers."""
-    if isinstance(model, AsorOutliers):
+    if isinstance(model, FittedSpikeAndSlab):
         return {
             "class": "AsorOutliers",
             "noise_variance": plain_number(model.noise_variance),
             "rate": plain_number(model.rate),
             "prior": encode_prior(model.prior),
         }
-    if isinstance(model, MixtureOutliers):
+    if isinstance(model, FittedMixture):
         return {
             "class": "MixtureOutliers",
             "noise_variance": plain_number(model.noise_variance),
@@ -173,22 +191,22 @@ def decode_outliers(record: Record) -> KnownModel:
     return decode(record)
 
 
-def decode_asor(record: Record) -> AsorOutliers:
+def decode_asor(record: Record) -> FittedSpikeAndSlab:
     """A normal spike and a Student-t slab."""
     prior = decode_prior(record.child("prior"))
     if not isinstance(prior, AsorPrior):
         raise record.fail("prior", "an AsorPrior")
     noise, rate = record.finite("noise_variance", above=0.0), record.finite("rate", above=0.0)
-    return AsorOutliers(noise, rate, prior)
+    return FittedSpikeAndSlab(noise, rate, prior)
 
 
-def decode_mixture(record: Record) -> MixtureOutliers:
+def decode_mixture(record: Record) -> FittedMixture:
     """A mixture of normals."""
     share = record.finite_floats("share", None, above=0.0)
     if abs(float(share.sum()) - 1.0) > SHARE_ROUNDING:
         raise record.fail("share", f"numbers that add up to 1, and they add up to {share.sum():g}")
     noise = record.finite("noise_variance", above=0.0)
-    return MixtureOutliers(noise, share, record.finite_floats("ratio", len(share), above=0.0))
+    return FittedMixture(noise, share, record.finite_floats("ratio", len(share), above=0.0))
 
 
 def decode_branches(record: Record) -> FittedContamination:

@@ -9,13 +9,13 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactMean, ExactPosterior
 from sturdygp.gp.features import Features, Solution, SparseMean
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
+from sturdygp.gp.inputs import Inputs, Rows
 from sturdygp.gp.posterior import MeanFunction, Posterior, check_inputs
-from sturdygp.gp.rows import Inputs, Rows
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.sparse import SparsePosterior, SparsePrior
-from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import Cholesky, SiteFactor
+from sturdygp.linalg.cholesky import Cholesky, SiteFactor
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.kernels import decode_kernel, encode_kernel
 from sturdygp.persistence.record import Record, plain_number

@@ -12,8 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from sturdygp._typing import FloatArray
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.plot.canvas import BLACK, BLUE, GREY, THRESHOLD, Display, check_length, column_of, flagged
 
 LEVELS = np.linspace(0.01, 0.99, 99)

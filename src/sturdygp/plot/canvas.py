@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
-from sturdygp.estimators.naming import input_names
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.validation import input_names
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6E6E6E"

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.naming import input_names
-from sturdygp.estimators.validation import check_choice
+from sturdygp.estimators.validation import check_choice, input_names
 from sturdygp.plot.canvas import (
     BLUE,
     GREY,

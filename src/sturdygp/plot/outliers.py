@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sturdygp._typing import FloatArray
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
-from sturdygp.estimators.naming import input_names
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.validation import input_names
 from sturdygp.plot.canvas import BLACK, GREY, ORANGE, THRESHOLD, Display, column_of, feature_index
 
 

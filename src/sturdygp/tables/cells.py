@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.tables.numerals import Numerals
-from sturdygp.tables.time_formats import CLOCKS, ISO, MOMENTS, TIME_FORMATS, ZONE
+from sturdygp.tables.time_formats import CLOCKS, COMPACT, COMPACT_YEARS, ISO, MOMENTS, TIME_FORMATS, ZONE
 
 Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
 Times: TypeAlias = NDArray[np.datetime64]
@@ -24,6 +24,8 @@ NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-",
 REMARKS = 0.1
 # Cells by which most formats of times are ruled out.
 FEW_CELLS = 20
+# So many different whole numbers that all are dates, such as 20240330, are no amounts: few of those would be.
+FEWEST_DATES = 3
 # Whole numbers below this are exact.
 MOST_EXACT = 2.0**53
 
@@ -107,6 +109,8 @@ class Cells:
         return {}
 
     def _times_in(self, time_format: str) -> Times:
+        if time_format in COMPACT:
+            return self._compact_times(time_format)
         # A year alone would be a time too; in a column of times -200 and 9999 stand for a missing one.
         likely = self.given & np.isnan(self.numbers()) & ~self.values.isin(MOMENTS)
         shown = self.values.where(likely)
@@ -118,11 +122,28 @@ class Cells:
         times: Times = held.to_numpy().astype("datetime64[ns]")
         return times
 
+    def _compact_times(self, time_format: str) -> Times:
+        """Times from numbers with as many digits as the format has, in years that are likely."""
+        numbers, unit = self.numbers(), 10.0 ** (COMPACT[time_format] - 4)
+        first, last = COMPACT_YEARS
+        likely = (numbers >= first * unit) & (numbers < (last + 1) * unit) & (numbers == np.floor(numbers))
+        times = np.full(len(numbers), np.datetime64("NaT", "ns"))
+        if likely.any():
+            digits = pd.Series(numbers[likely].astype(np.int64)).astype(str)
+            times[likely] = pd.to_datetime(digits, format=time_format, errors="coerce").to_numpy()
+        return times
+
+    def zoned(self) -> BoolArray:
+        """Which given cells tell the zone of their time."""
+        if is_time(self.values):
+            return self.given & isinstance(self.values.dtype, pd.DatetimeTZDtype)
+        if is_number(self.values):
+            return np.zeros_like(self.given)
+        return self.given & self.values.str.contains(ZONE).to_numpy(dtype=bool)
+
     def have_zones(self) -> bool:
         """Whether times tell their zones."""
-        if is_time(self.values):
-            return isinstance(self.values.dtype, pd.DatetimeTZDtype)
-        return bool(self.values[self.given].str.contains(ZONE).any())
+        return bool(self.zoned().any())
 
     def clocks(self, clock_format: str) -> FloatArray:
         """Hours since midnight, NaN where there are none."""
@@ -153,6 +174,21 @@ class Cells:
         """The first of some cells."""
         return plain_text(self.values[which].iloc[0])
 
+    @property
+    def numeric(self) -> bool:
+        """Whether the cells are numbers, but for some remarks; dates of digits alone are numbers too."""
+        return not self.lists and bool(self.given.any()) and self.are_remarks(self.not_numbers())
+
+    @cached_property
+    def compact_format(self) -> str | None:
+        """The format in which whole numbers are dates, such as 20240330, if these are more than chance."""
+        for time_format in COMPACT:
+            times = self.times(time_format)
+            enough = len(np.unique(times[~np.isnat(times)])) >= FEWEST_DATES
+            if enough and self.are_remarks(self.given & np.isnat(times)):
+                return time_format
+        return None
+
     @cached_property
     def kind(self) -> Kind:
         """What the column holds."""
@@ -160,8 +196,8 @@ class Cells:
             return "empty"
         if self.lists:
             return "list"
-        if self.are_remarks(self.not_numbers()):
-            return "number"
+        if self.numeric:
+            return "number" if self.compact_format is None else "time"
         if self.time_format() is not None:
             return "time"
         return "clock" if self.clock_format() is not None else "text"
@@ -179,6 +215,8 @@ class Cells:
         """The formats in which most given cells are times; of several, those that make them ascend."""
         if is_time(self.values):
             return (ISO,)
+        if self.numeric and self.compact_format is not None:
+            return (self.compact_format,)
         if is_number(self.values) or not self.given.any():
             return ()
         given = self.values[self.given]

@@ -13,15 +13,15 @@ import pandas as pd
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.callbacks import FitCallback
 from sturdygp.estimators.inducing import AUTO_COUNT, EXACT_ROWS
 from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.outputs import Scaling
-from sturdygp.estimators.progress import FitCallback
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
 from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
-from sturdygp.gp.rows import evenly_spaced
+from sturdygp.gp.inputs import evenly_spaced
 from sturdygp.inference.problem import VARIANCE_BOX, default_kernel, median_distance
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential
@@ -43,6 +43,8 @@ METHODS: Mapping[str, type[BaseGPRegressor]] = {
     "standard": StandardGPRegressor,
 }
 PROBA_DECIMALS = 6
+# With what a formula begins in a spreadsheet that opens a text file.
+FORMULA_STARTS = ("=", "+", "-", "@")
 # Features above which each has no length scale of its own where readings are fewer still: they cannot tell so
 # many, and the time that it takes to learn them grows with their cube.
 MANY_FEATURES = 50
@@ -181,13 +183,17 @@ def flag_table(file: TableFile, prepared: Prepared, recipe: Recipe, threshold: f
 
 
 def result_names(target: str) -> dict[str, str]:
-    """The columns that are added for a target."""
+    """The columns that are added for a target.
+
+    A name that a spreadsheet would take for a formula gets a quote before it, as people write it there.
+    """
+    name = f"'{target}" if target.startswith(FORMULA_STARTS) else target
     return {
-        "outlier_proba": f"{target}_outlier_probability",
-        "expected": f"{target}_expected",
-        "lower": f"{target}_lower",
-        "upper": f"{target}_upper",
-        "flag": f"{target}_flag",
+        "outlier_proba": f"{name}_outlier_probability",
+        "expected": f"{name}_expected",
+        "lower": f"{name}_lower",
+        "upper": f"{name}_upper",
+        "flag": f"{name}_flag",
     }
 
 

@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.estimators.flagging import FlaggingGPRegressor
+from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.estimators.loading import read_model, said_of
 from sturdygp.estimators.saving import write_model
 from sturdygp.exceptions import ModelFileError

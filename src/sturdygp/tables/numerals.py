@@ -45,8 +45,8 @@ class Numerals:
         return np.asarray(grouped, dtype=bool) & read
 
     @cached_property
-    def numbers(self) -> FloatArray:
-        """Numbers, NaN where there is none."""
+    def plain(self) -> pd.Series[Any]:
+        """Numbers with decimal points and nothing between thousands; missing where a mark is out of place."""
         texts = self.texts
         if self.grouped.any():
             plain = texts.str.replace(OTHER[self.decimal], "", regex=False)
@@ -55,7 +55,11 @@ class Numerals:
             texts = plain.where(self.grouped, texts.mask(marked))
         if self.decimal == ",":
             texts = texts.str.replace(",", ".", regex=False)
-        numbers: FloatArray = pd.to_numeric(texts, errors="coerce").to_numpy(
-            dtype=np.float64, na_value=np.nan
-        )
+        return texts
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """Numbers, NaN where there is none."""
+        read = pd.to_numeric(self.plain, errors="coerce")
+        numbers: FloatArray = read.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers

@@ -16,8 +16,9 @@ from sturdygp.persistence.record import Record, plain_number
 from sturdygp.tables.cells import CellFormat, Cells, Columns
 from sturdygp.tables.counting import counted
 from sturdygp.tables.errors import TableError
-from sturdygp.tables.inputs import InputColumn, NumberInput, decode_input
+from sturdygp.tables.inputs import InputColumn, NumberInput, TimeInput, decode_input
 from sturdygp.tables.numerals import OTHER
+from sturdygp.tables.time_formats import COMPACT
 
 Table: TypeAlias = pd.DataFrame | Columns
 
@@ -87,7 +88,7 @@ class Plan:
 
     def _remarks(self, cells: Cells, column: InputColumn) -> list[str]:
         odd = cells.given & np.any(np.isnan(column.read(cells)), axis=1)
-        remarks = thousands(column, cells)
+        remarks = [*thousands(column, cells), *compact(column, cells), *zones(column, cells)]
         if odd.any():
             number, (one, several) = int(odd.sum()), column.holds
             remarks.append(
@@ -150,3 +151,36 @@ def thousands(column: InputColumn, cells: Cells) -> list[str]:
         f"{column.name}: {cells.example(grouped)!r} is read as {cells.numbers()[grouped][0]:.15g}, with "
         "marks between thousands; if that is wrong, tell the decimal mark with --decimal"
     ]
+
+
+def compact(column: InputColumn, cells: Cells) -> list[str]:
+    """How a number that is taken for a time is read."""
+    if not isinstance(column, TimeInput) or column.time_format not in COMPACT:
+        return []
+    times = cells.times(column.time_format)
+    read = ~np.isnat(times)
+    if not read.any():
+        return []
+    shown = str(times[read][0].astype("datetime64[s]")).replace("T00:00:00", "").replace("T", " ")
+    return [
+        f"{column.name}: {cells.example(read)} is read as the time {shown}; if these are plain numbers, "
+        "leave the column out with --exclude or write them with a decimal mark"
+    ]
+
+
+def zones(column: InputColumn, cells: Cells) -> list[str]:
+    """Which times have no zone where others have, or have one where the model knows none."""
+    if not isinstance(column, TimeInput):
+        return []
+    zoned = cells.zoned()
+    unlike = ~np.isnat(cells.times(column.time_format)) & (zoned != column.zoned)
+    if not unlike.any():
+        return []
+    number, shown = int(unlike.sum()), f"(for example {cells.example(unlike)!r})"
+    ending = "s" * (number == 1)
+    if column.zoned:
+        tell = counted(number, "time tells no zone", "times tell no zone")
+        return [f"{column.name}: {tell} {shown} and count{ending} as UTC, which those with a zone become"]
+    tell = counted(number, "time tells its zone", "times tell their zone")
+    what = f"and become{ending} UTC, but the model was fitted to times without zones"
+    return [f"{column.name}: {tell} {shown} {what}"]

@@ -152,7 +152,7 @@ def check_targets(choice: Choice, readings: FloatArray) -> None:
     """Refuse targets that are not numbers."""
     for name, column in zip(choice.request.targets, readings.T, strict=True):
         cells = choice.cells(name)
-        if cells.kind not in {"number", "empty"}:
+        if not (cells.numeric or cells.kind == "empty"):
             shown = cells.example(cells.not_numbers())
             raise TableError(
                 f"the target {name!r} does not hold numbers (for example {shown!r}); {TELL_MISSING}"

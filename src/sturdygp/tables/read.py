@@ -1,4 +1,4 @@
-"""Tables from files and back: CSV, TSV, Parquet and Excel."""
+"""Tables from files: CSV, TSV, Parquet and Excel."""
 
 from __future__ import annotations
 
@@ -80,20 +80,50 @@ def with_index(frame: pd.DataFrame) -> pd.DataFrame:
 
 def read_parquet(path: Path, decimal: str) -> TableFile:
     """Read a file whose names differ, if only in blanks around them; numbers in texts have a decimal mark."""
-    frame = with_index(pd.read_parquet(path))
-    header = pd.DataFrame([list(frame.columns)])
-    return replace(
-        without_empty(frame, Dialect(decimal=decimal), path), repeated=repeated_columns(frame, header)
-    )
+    frame = with_index(whole_where_stored(pd.read_parquet(path), path))
+    return typed_file(frame, pd.DataFrame([list(frame.columns)]), decimal, path)
+
+
+def whole_where_stored(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The table with whole numbers that pandas made floats, because some are missing; they are read again."""
+    if find_spec("pyarrow") is None:
+        return frame
+    from pyarrow import parquet, types  # noqa: PLC0415  it need not be installed
+
+    stored = parquet.read_schema(path) if path.is_file() else ()
+    whole = {each.name for each in stored if types.is_integer(each.type)}
+    names = [name for name in frame.columns if name in whole and is_float(frame[name])]
+    again = pd.read_parquet(path, columns=names, dtype_backend="numpy_nullable") if names else frame
+    return frame.assign(**{name: again[name].array for name in names})
 
 
 def read_excel(path: Path, decimal: str) -> TableFile:
     """Read the first sheet of a workbook; numbers in texts have a decimal mark."""
+    # A text such as NA is one here as in a text file.
+    how: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
     with pd.ExcelFile(path) as book:
-        frame, header = pd.read_excel(book), pd.read_excel(book, header=None, nrows=1)
-    return replace(
-        without_empty(frame, Dialect(decimal=decimal), path), repeated=repeated_columns(frame, header)
-    )
+        frame, header = pd.read_excel(book, **how), pd.read_excel(book, header=None, nrows=1, **how)
+    for name in frame.columns:
+        if is_float(frame[name]) and is_whole(frame[name]):
+            frame[name] = frame[name].astype("Int64")
+    return typed_file(frame, header, decimal, path)
+
+
+def is_float(column: pd.Series[Any]) -> bool:
+    """Whether a column holds floats."""
+    return bool(pd.api.types.is_float_dtype(column))
+
+
+def is_whole(column: pd.Series[Any]) -> bool:
+    """Whether all floats of a column are whole, as where whole numbers are missing here and there."""
+    known = column.dropna().to_numpy(dtype=np.float64)
+    return bool(known.size and np.all(np.isfinite(known)) and np.all(known == np.floor(known)))
+
+
+def typed_file(frame: pd.DataFrame, header: pd.DataFrame, decimal: str, path: Path) -> TableFile:
+    """A table whose cells have types."""
+    found = without_empty(frame, Dialect(decimal=decimal, typed=True), path)
+    return replace(found, repeated=repeated_columns(frame, header))
 
 
 def check_ending(path: Path) -> str:
@@ -194,36 +224,6 @@ def without_empty(frame: pd.DataFrame, dialect: Dialect, path: Path) -> TableFil
     if not len(kept):
         raise TableError(f"{path} has no rows below its header")
     return TableFile(kept, dialect, tuple(notes))
-
-
-def write_table(frame: pd.DataFrame, path: Path, dialect: Dialect) -> None:
-    """Write a table; the ending of the file tells its format."""
-    ending = check_ending(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        if ending in TEXT_FORMATS:
-            separator = written_separator(ending, dialect)
-            decimal = "." if separator == "," else dialect.decimal
-            frame.to_csv(
-                path,
-                sep=separator,
-                decimal=decimal,
-                index=False,
-                encoding=dialect.encoding,
-                lineterminator=dialect.line_end,
-            )
-        elif ending in PARQUET_FORMATS:
-            frame.to_parquet(path, index=False)
-        else:
-            frame.to_excel(path, index=False)
-    except ImportError as error:
-        raise TableError(f"writing {ending} files needs another library: {HOW_TO_INSTALL}") from error
-
-
-def written_separator(ending: str, dialect: Dialect) -> str:
-    """That of the file that was read, unless the ending promises another."""
-    usual = TEXT_FORMATS[ending]
-    return usual if "\t" in (usual, dialect.separator) else dialect.separator
 
 
 def first_line(error: BaseException) -> str:

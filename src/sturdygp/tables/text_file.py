@@ -32,12 +32,13 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file writes a table."""
+    """How a text file writes a table. Other files have cells with types: they are ``typed``."""
 
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
     line_end: str = "\n"
+    typed: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Told:
     usual_decimal: str | None = None
 
 
-PLAIN = Dialect()
+PLAIN = Dialect(typed=True)
 NOTHING_TOLD = Told()
 
 

@@ -27,6 +27,10 @@ DAYS = (
 )
 DOTTED_CLOCK = "%H.%M.%S"
 CLOCKS = ("%H:%M", "%H:%M:%S", DOTTED_CLOCK, "%I:%M %p", "%I:%M:%S %p")
+# Dates and times of digits alone, such as 20240131 and 202401311400, with the number of these; and the years
+# in which digits are taken for dates: other such numbers are amounts.
+COMPACT = {"%Y%m%d": 8, "%Y%m%d%H": 10, "%Y%m%d%H%M": 12, "%Y%m%d%H%M%S": 14}
+COMPACT_YEARS = (1900, 2099)
 TIME_FORMATS = (ISO, *DAYS, *(f"{day} {clock}" for clock, day in product(CLOCKS, DAYS)))
 # One of each sort, for people.
 TIME_EXAMPLES = ("2024-01-31 14:00", "31.01.2024 14:00:00", "01/31/2024 02:00 PM", "31-Jan-2024")

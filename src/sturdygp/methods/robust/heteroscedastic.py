@@ -17,7 +17,7 @@ from sturdygp.kernels.base import Kernel
 from sturdygp.likelihoods.contamination import ContaminationModel, FittedContamination, MixtureState
 from sturdygp.likelihoods.gaussian import GaussianModel
 from sturdygp.likelihoods.heteroscedastic import LEAST_SHARE, NoiseProfile
-from sturdygp.linalg import inverse_positive
+from sturdygp.linalg.cholesky import inverse_positive
 from sturdygp.methods.robust.hypothesis import Hypothesis
 from sturdygp.methods.robust.variance_function import Heteroscedasticity, NoiseParameters, Residuals
 from sturdygp.optimise import Optimum

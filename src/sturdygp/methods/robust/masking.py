@@ -14,10 +14,10 @@ from math import log, sqrt
 import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
+from sturdygp.gp.inputs import gather, joined, where
 from sturdygp.gp.posterior import Posterior
-from sturdygp.gp.rows import gather, joined, where
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.inference.problem import Problem
 from sturdygp.likelihoods.contamination import FittedContamination, OutlierMoments, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
@@ -173,7 +173,7 @@ def with_masked(fit: Fit, masking: Masking) -> Fit:
         precision=spread(sites.precision, 0.0),
         log_scale=spread(sites.log_scale, 0.0),
     )
-    likelihood = fit.outlier_model
+    likelihood = fit.likelihood
     if not isinstance(likelihood, FittedContamination) or fit.outlier_proba is None:
         raise TypeError("only a fit that found contamination has observations set aside")
     distance = masking.distance(masking.at_inputs(found.predict_mean))
@@ -186,7 +186,8 @@ def with_masked(fit: Fit, masking: Masking) -> Fit:
         posterior=conditioned(found, masking.problem, everywhere),
         weights=spread(fit.weights, 0.0),
         outlier_proba=spread(fit.outlier_proba, 1.0),
-        outlier_model=replace(likelihood, inlier_weight=inlier_weight),
+        likelihood=replace(likelihood, inlier_weight=inlier_weight),
+        n_densities=float(kept.size),
         bound=fit.bound + theirs,
         trace=tuple(value + theirs for value in fit.trace),
         resume=None,

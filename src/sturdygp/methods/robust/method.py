@@ -8,8 +8,8 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.posterior import Posterior, Prior
-from sturdygp.gp.uncertain import UncertainPosterior
 from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
 from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import state_of
@@ -91,11 +91,12 @@ def calibrated_fit(problem: Problem, conclusion: Conclusion, found: Found) -> Fi
     outliers = outliers_in(problem.y, calibrated)
     return Fit(
         posterior=posterior.compact(),
-        noise_variance=likelihood.noise,
+        likelihood=replace(
+            likelihood, found=outliers, relative_noise=np.ones(1), profile=conclusion.variance_function
+        ),
+        n_densities=float(problem.y.size),
         weights=likelihood.weights(calibrated.responsibility),
         outlier_proba=calibrated.outlier,
-        outlier_model=replace(likelihood, found=outliers, relative_noise=np.ones(1)),
-        noise_profile=conclusion.variance_function,
         bound=conclusion.elbo,
         status=optimum.status,
         n_iter=optimum.n_iter,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from sturdygp._typing import BoolArray, FloatArray, IntArray
-from sturdygp.gp.rows import Extent
+from sturdygp.gp.inputs import Extent
 from sturdygp.inference.problem import Problem, in_memory
 from sturdygp.inference.variational import sampled
 

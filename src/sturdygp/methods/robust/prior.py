@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rows import Extent, Inputs
+from sturdygp.gp.inputs import Extent, Inputs
 from sturdygp.inference.problem import Problem
 from sturdygp.inference.variational import LogDensity
 from sturdygp.kernels.base import ANY, Kernel

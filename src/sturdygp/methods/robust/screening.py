@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from sturdygp._typing import FloatArray
-from sturdygp.gp.rough import RoughPrior
+from sturdygp.gp.low_rank import RoughPrior
 from sturdygp.inference.variational import Start
 from sturdygp.kernels.base import Kernel
 from sturdygp.likelihoods.contamination import ContaminationModel, MixtureState

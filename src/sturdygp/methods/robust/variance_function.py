@@ -19,7 +19,7 @@ from sturdygp.inference.problem import Problem
 from sturdygp.likelihoods.base import LEAST_NOISE
 from sturdygp.likelihoods.contamination import MOST_INLIERS, FittedContamination
 from sturdygp.likelihoods.heteroscedastic import BENDS, LEAST_SHARE, Ranks, bends, input_at
-from sturdygp.linalg import solve_positive
+from sturdygp.linalg.cholesky import solve_positive
 
 # Scale of the Cauchy density of each coefficient but the constant, a priori: most are
 # small, but noise may grow a hundredfold.

@@ -11,6 +11,7 @@ from sturdygp._typing import FloatArray
 
 Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 
+
 # When a posterior mean is anticipated: steps of conjugate gradients at most and at least, and the error that
 # may be left, in nats. It is in the gradient, and misleads the curvature that is learned from that. Near an
 # optimum it is small from the start; a few steps make it smaller than any tolerance.

@@ -15,13 +15,16 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
+from sturdygp.gp.inputs import Inputs, gather, joined
 from sturdygp.gp.posterior import EvidenceGradient, Marginals, MeanFunction, Posterior, Prior
-from sturdygp.gp.rows import Inputs, gather, joined
 from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
+from sturdygp.linalg.cholesky import symmetric_eigen
 
 # Parameters are logarithms: what is uncertain by more than a factor e is not described by a derivative.
 LARGEST_VARIANCE = 1.0
+
+
 NEGLIGIBLE_VARIANCE = 1e-6
 
 
@@ -120,7 +123,7 @@ def principal_steps(covariance: FloatArray) -> list[FloatArray]:
 
     The mean is not quite linear in the parameters, and an eigenvector may point either way.
     """
-    variances, directions = np.linalg.eigh(covariance)
+    variances, directions = symmetric_eigen(covariance)
     return [
         np.copysign(np.sqrt(min(variance, LARGEST_VARIANCE)), direction.sum()) * direction
         for variance, direction in zip(variances, directions.T, strict=True)

@@ -15,13 +15,20 @@ from sturdygp._typing import BoolArray, FloatArray
 
 T = TypeVar("T")
 
+
 # A range of more than three times that of all rows but a few at either end is that of these few: one in a
 # hundred, one at least, if there are enough rows to tell.
 STRETCHED, FEW_IN, ENOUGH_ROWS = 3.0, 100, 20
+
+
 # Rows that are looked at together; all pairs of more would only cost time.
 SOME_ROWS = 2000
+
+
 # Work on the inputs of a block and on the same rows of other arrays; and how results of blocks are joined.
 Work: TypeAlias = Callable[..., T]
+
+
 Merge: TypeAlias = Callable[[Iterable[T]], T]
 
 

@@ -7,11 +7,11 @@ from scipy.optimize import minimize
 
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.gp.rows import Extent, Inputs, Rows
+from sturdygp.gp.inputs import Extent, Inputs, Rows
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.sparse import SparsePrior
 from sturdygp.kernels.base import Kernel
-from sturdygp.linalg import pivoted_cholesky
+from sturdygp.linalg.cholesky import pivoted_cholesky
 
 # More rows than this many for each inducing input add little to choose from.
 ROWS_TO_CHOOSE_FROM = 20

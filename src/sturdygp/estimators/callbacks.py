@@ -1,10 +1,12 @@
-"""Who hears of a fit while it runs, and where it starts: afresh, from a file, or from the last fit."""
+"""Callbacks: what is heard of a fit while it runs, how long it may take, and where it is kept."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, log
 from numbers import Real
 from pathlib import Path
 from typing import TypeAlias
@@ -13,7 +15,6 @@ import numpy as np
 
 from sturdygp.estimators.checkpoint import Checkpoint
 from sturdygp.estimators.outputs import FittedOutput
-from sturdygp.estimators.progress import FitCallback, Pace
 from sturdygp.inference.problem import Problem
 from sturdygp.optimise import Step
 from sturdygp.status import Status
@@ -116,3 +117,75 @@ def check_watchers(verbose: object, callback: object, checkpoint: object) -> Non
     folder = Path(checkpoint).absolute().parent
     if not folder.is_dir():
         raise ValueError(f"checkpoint must be a file in a folder that is there; {folder} is not")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a fit is.
+
+    Attributes
+    ----------
+    output : int
+        The column of y.
+    iteration : int
+        Iterations with all readings so far, in all climbs.
+    bound : float
+        The highest bound so far, or evidence, for scaled targets. It may fall where a method goes on with
+        another objective: Student-t from variational Bayes to what is asked for, RCGP with new weights.
+    seconds : float
+        Time since the first of these iterations.
+    seconds_left : float or None
+        A rough estimate: derivatives fall by about the same factor with each iteration. None while
+        nothing is known.
+    """
+
+    output: int
+    iteration: int
+    bound: float
+    seconds: float
+    seconds_left: float | None
+
+    def __str__(self) -> str:
+        """One line."""
+        left = "" if self.seconds_left is None else f", about {self.seconds_left:.0f} s left"
+        return f"output {self.output}: iteration {self.iteration}, bound {self.bound:.6f}{left}"
+
+
+# If it answers True, the fit ends there.
+FitCallback: TypeAlias = Callable[[Progress], bool | None]
+
+
+@dataclass
+class Pace:
+    """The time that one output still needs."""
+
+    output: int
+    clock: Callable[[], float] = time.monotonic
+    began: float | None = None
+    most: float = field(default=-inf)
+    iterations: int = 0
+
+    def progress(self, step: Step) -> Progress:
+        """What to tell of a step.
+
+        Examples
+        --------
+        >>> pace = Pace(0, clock=iter([10.0, 12.0]).__next__)
+        >>> print(pace.progress(Step(-50.0, 1e4)))
+        output 0: iteration 1, bound -50.000000
+        >>> print(pace.progress(Step(-40.0, 1e2)))
+        output 0: iteration 2, bound -40.000000, about 2 s left
+        """
+        now = self.clock()
+        if self.began is None:
+            self.began = now
+        self.iterations += 1
+        if step.excess < inf:
+            self.most = max(self.most, step.excess)
+        seconds = now - self.began
+        return Progress(self.output, self.iterations, step.value, seconds, self._left(seconds, step.excess))
+
+    def _left(self, seconds: float, excess: float) -> float | None:
+        if excess <= 1.0:
+            return 0.0
+        return seconds * log(excess) / log(self.most / excess) if excess < self.most else None

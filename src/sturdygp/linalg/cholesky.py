@@ -6,6 +6,8 @@ without ever forming ``T^-1``, so precisions may be zero (a missing or rejected
 observation) or negative (expectation propagation).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
@@ -15,13 +17,16 @@ import numpy as np
 from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import NotPositiveDefiniteError
-from sturdygp.lapack import add_outer, factorise, invert, solve_triangular, solve_vector
+from sturdygp.linalg.lapack import add_outer, factorise, invert, solve_triangular, solve_vector
 
 # The one jitter policy: nothing, then these multiples of the scale of the matrix.
 JITTERS = (0.0, *(10.0**exponent for exponent in range(-12, -3)))
 
+
 # Below this product of precision and prior variance, (1 - [B^-1]_ii) / precision loses digits.
 WEAK_SITE = 1e-4
+# Share of the largest entry above which another is its equal to rounding.
+TIE = 1.0 - 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +132,26 @@ def inverse_positive(matrix: FloatArray) -> FloatArray:
     """The inverse of a small symmetric positive definite matrix."""
     triangle = cholesky(matrix).inverse_triangle()
     return np.asarray(triangle + np.tril(triangle, -1).T)
+
+
+def symmetric_eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues in ascending order, and eigenvectors in columns."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(values), np.asarray(vectors)
+
+
+def orthonormal(columns: FloatArray) -> FloatArray:
+    """Orthonormal columns that span the given ones."""
+    return np.linalg.qr(columns)[0]
+
+
+def small_factors(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower Cholesky factors of many small matrices along the last two axes, and the inverses of these.
+
+    Where matrices are small and well conditioned, an inverse is one call for all of them.
+    """
+    lower: FloatArray = np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    return lower, np.asarray(np.linalg.inv(lower), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,14 +273,15 @@ def pivoted_cholesky(
     """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, and the few columns asked for.
 
     The next pivot is where most of the diagonal is left; it ends when no more than a share ``tolerance`` of
-    the largest entry is.
+    the largest entry is. Of equals to rounding it is the first, so that rounding chooses nothing.
     """
     left = diagonal.copy()
     F = np.zeros((left.size, rank), order="F")
     enough, pivots = tolerance * float(left.max()), list[int]()
     for k in range(rank):
-        pivot = int(left.argmax())
-        if left[pivot] <= enough:
+        most = float(left.max())
+        pivot = int(np.argmax(left >= TIE * most))
+        if most <= enough:
             break
         pivots.append(pivot)
         F[:, k] = (column(pivot) - F[:, :k] @ F[pivot, :k]) / sqrt(left[pivot])

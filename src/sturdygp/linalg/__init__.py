@@ -1,0 +1,1 @@
+"""Linear algebra: the only place that factorises."""
