@@ -35,7 +35,7 @@ from sturdygp.experiments import (
     same_results,
     suite,
 )
-from sturdygp.experiments.methods import configured, knowledge
+from sturdygp.experiments.methods import configured, outlier_moments
 from sturdygp.experiments.problems import N_TEST, draw
 from sturdygp.experiments.runner import check_threads, missing_tasks
 
@@ -85,6 +85,18 @@ def test_hash_is_the_same_in_every_process():
     assert replace(TASK, rate=0).hash == replace(TASK, rate=0.0).hash
 
 
+def test_task_keeps_the_name_of_a_field_in_stored_results():
+    task = replace(TASK, convention="std")
+    stored = task.to_json()
+    assert stored["reading"] == "std"
+    assert "convention" not in stored
+    assert Task.from_json(stored) == task
+    # Computed once, when the field had the stored name.
+    assert task.hash == "1786191ac797931df3c24ccffe500b94f41f18da9da9e047680e9455b8e5399a"
+    (row,) = as_rows([replace(RECORD, task=task)])
+    assert row["convention"] == "std"
+
+
 def test_no_two_tasks_of_all_suites_share_a_hash():
     tasks = [task for each in SUITES.values() for task in each.tasks(trials=2)]
     assert len({task.hash for task in tasks}) == len(tasks)
@@ -94,7 +106,7 @@ def test_seeds_know_suite_data_fault_and_trial_but_not_method_or_rate():
     same = (
         replace(TASK, method="asor"),
         replace(TASK, rate=0.3),
-        replace(TASK, reading="std", baselines="as-published"),
+        replace(TASK, convention="std", baselines="as-published"),
     )
     for task in same:
         assert (task.data_seed, task.fault_seed) == (TASK.data_seed, TASK.fault_seed)
@@ -106,7 +118,7 @@ def test_seeds_know_suite_data_fault_and_trial_but_not_method_or_rate():
     assert other.data_seed == TASK.data_seed
 
 
-def test_a_higher_rate_spoils_more_of_the_same_entries():
+def test_a_higher_rate_contaminates_more_of_the_same_entries():
     clean, some, more = (draw(replace(TASK, rate=rate)) for rate in (0.0, 0.3, 0.6))
     assert not clean.mask.any()
     assert np.all(more.mask[some.mask])
@@ -115,10 +127,10 @@ def test_a_higher_rate_spoils_more_of_the_same_entries():
     np.testing.assert_array_equal(more.y[~more.mask], clean.y[~more.mask])
 
 
-def test_readings_differ_in_the_size_of_the_same_noise():
-    text, std = (draw(replace(TASK, reading=reading)).clean for reading in ("text", "std"))
-    assert (NOISE["text"].true, NOISE["text"].start) == (0.25, 0.5)
-    assert (NOISE["std"].true, NOISE["std"].start) == (0.0625, 0.25)
+def test_conventions_differ_in_the_size_of_the_same_noise():
+    text, std = (draw(replace(TASK, convention=each)).clean for each in ("text", "std"))
+    assert (NOISE["text"].true, NOISE["text"].initial) == (0.25, 0.5)
+    assert (NOISE["std"].true, NOISE["std"].initial) == (0.0625, 0.25)
     np.testing.assert_array_equal(text.function, std.function)
     function = make_synthetic(20, N_TEST, noise_variance=0.0, seed=TASK.data_seed).f
     np.testing.assert_allclose(text.y - function, 2.0 * (std.y - function), atol=1e-12)
@@ -154,7 +166,7 @@ def test_a_task_that_cannot_be_run_says_why(change, message):
         ({"rate": 1.5}, "rate must be a probability"),
         ({"trial": -1}, "trial must be 0 or more"),
         ({"n_train": 1}, "n_train must be at least 2"),
-        ({"reading": "loud"}, "reading must be one of text, std"),
+        ({"convention": "loud"}, "convention must be one of text, std"),
         ({"baselines": "worst"}, "baselines must be one of best, as-published"),
     ],
 )
@@ -170,11 +182,11 @@ def test_a_task_that_makes_no_sense_is_refused(change, message):
 # --- methods --------------------------------------------------------------------------------------
 
 
-def test_oracles_are_told_what_the_paper_tells_them_and_what_is_better():
-    task = replace(TASK, method="oracle", rate=0.3, reading="std")
+def test_oracles_know_the_moments_of_the_paper_and_better_ones():
+    task = replace(TASK, method="oracle", rate=0.3, convention="std")
     data = draw(task)
-    assert knowledge("second moment", data) == (pytest.approx(100 / 12 + 25), 0.0)
-    assert knowledge("mean and variance", data) == (pytest.approx(100 / 12), 5.0)
+    assert outlier_moments("second moment", data) == (pytest.approx(100 / 12 + 25), 0.0)
+    assert outlier_moments("mean and variance", data) == (pytest.approx(100 / 12), 5.0)
     model = configured(task, data)
     assert isinstance(model, OracleGPRegressor)
     assert (model.noise, model.init_noise_variance) == ("fixed", 0.0625)
@@ -217,7 +229,7 @@ def test_every_method_of_the_smoke_suite_gives_scores(store):
         assert record.timing.fit_seconds > 0.0
 
 
-def test_readings_of_the_field_are_scored_with_their_noise():
+def test_observations_of_the_field_are_scored_with_their_noise():
     task = Task(suite="field", dataset="gp-sample", method="asor-single", trial=0)
     scores = run(task).scores
     assert scores.mae < 0.15

@@ -431,7 +431,7 @@ def test_claims_without_the_results_they_need_stay_open(story):
 def test_claims_are_judged_for_each_setting_and_count_failures():
     failing = replace(records_of("fig1a", trials=1)[5], scores=Scores(), error="E: no")
     assert failing.task.method in COMPARED
-    other = records_of("fig1a", reading="std", baselines="as-published", errors={**STORY, "asor": 2.0})
+    other = records_of("fig1a", convention="std", baselines="as-published", errors={**STORY, "asor": 2.0})
     rows = claims_table([*records_of("fig1a")[:5], failing, *records_of("fig1a")[6:], *other]).rows
     found = {row[3]: row[4] for row in rows if "lowest RMSE" in row[1]}
     assert found == {
@@ -568,7 +568,7 @@ def test_missing_results_are_answered_with_the_command_that_makes_them(command, 
     refusals = {
         ("table", "fig1a"): "run sturdygp reproduce fig1a",
         ("figure", "fig1b", "--baselines", "as-published"): "reproduce fig1b --baselines as-published",
-        ("table", "table1", "--reading", "std"): "run sturdygp reproduce table1 --reading std",
+        ("table", "table1", "--convention", "std"): "run sturdygp reproduce table1 --convention std",
         ("table", "claims"): "to judge claims by: run sturdygp reproduce fig1a",
         ("export", "field", "--out", tmp_path / "field.jsonl"): "run sturdygp reproduce field",
     }
@@ -586,11 +586,11 @@ def test_missing_results_are_answered_with_the_command_that_makes_them(command, 
 
 def test_claims_of_all_settings_or_of_one(command, tmp_path):
     with ResultStore(tmp_path / "fig1a.jsonl").writing({}) as appender:
-        for reading in ("text", "std"):
-            for each in records_of("fig1a", trials=1, reading=reading):
+        for convention in ("text", "std"):
+            for each in records_of("fig1a", trials=1, convention=convention):
                 appender.append(each)
     both = command("table", "claims", "--results", tmp_path).output
-    one = command("table", "claims", "--results", tmp_path, "--reading", "std").output
+    one = command("table", "claims", "--results", tmp_path, "--convention", "std").output
     assert "text, best; 1 trial, 0 failed" in both
     assert "std, best; 1 trial, 0 failed" in both
     assert "text, best" not in one

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from sturdygp.experiments.store import ResultStore
-from sturdygp.experiments.task import BASELINES, READINGS, Baselines, Reading
+from sturdygp.experiments.task import BASELINES, NOISE_CONVENTIONS, Baselines, NoiseConvention
 
 RESULTS = Path("results")
 
@@ -27,11 +27,11 @@ def results_option(function: F) -> F:
     )(function)
 
 
-def reading_option(*, default: Reading | None, shown: str | bool = True) -> Callable[[F], F]:
+def convention_option(*, default: NoiseConvention | None, shown: str | bool = True) -> Callable[[F], F]:
     """What the paper's noise constants mean."""
     return click.option(
-        "--reading",
-        type=click.Choice(READINGS),
+        "--convention",
+        type=click.Choice(NOISE_CONVENTIONS),
         default=default,
         show_default=shown,
         help="Take the paper's noise constants for variances or for standard deviations.",

@@ -7,11 +7,11 @@ from typing import Literal
 
 import click
 
-from sturdygp.cli.options import RESULTS, baselines_option, reading_option, results_option, store_of
+from sturdygp.cli.options import RESULTS, baselines_option, convention_option, results_option, store_of
 from sturdygp.cli.say import tell
 from sturdygp.experiments.store import Contents, StoreError
 from sturdygp.experiments.suites import SUITES
-from sturdygp.experiments.task import Baselines, Reading
+from sturdygp.experiments.task import Baselines, NoiseConvention
 from sturdygp.plot.canvas import save
 from sturdygp.report.claims import CLAIMS, claims_table
 from sturdygp.report.grid import Setting
@@ -24,7 +24,7 @@ FULL_WIDTH = 7.0
 
 @click.command()
 @click.argument("name", type=click.Choice(SUITES_WITH_FIGURE))
-@reading_option(default="text")
+@convention_option(default="text")
 @baselines_option(default="best")
 @click.option(
     "--width",
@@ -40,10 +40,16 @@ FULL_WIDTH = 7.0
 )
 @results_option
 def figure(
-    name: str, *, reading: Reading, baselines: Baselines, width: float, out: Path | None, results: Path
+    name: str,
+    *,
+    convention: NoiseConvention,
+    baselines: Baselines,
+    width: float,
+    out: Path | None,
+    results: Path,
 ) -> None:
     """Draw the figure of the suite NAME: errors as boxes, or times for table1."""
-    setting, path = Setting(reading, baselines), out or Path(f"{name}.png")
+    setting, path = Setting(convention, baselines), out or Path(f"{name}.png")
     records = stored(name, results, setting).records
     drawn = suite_figure(name, records, width)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +62,7 @@ def figure(
 
 @click.command()
 @click.argument("name", type=click.Choice([*SUITES, CLAIMS_NAME]))
-@reading_option(default=None, shown="text; for claims, all")
+@convention_option(default=None, shown="text; for claims, all")
 @baselines_option(default=None, shown="best; for claims, all")
 @click.option(
     "--format", "form", type=click.Choice(["markdown", "latex"]), default="markdown", show_default=True
@@ -68,7 +74,7 @@ def figure(
 def table(
     name: str,
     *,
-    reading: Reading | None,
+    convention: NoiseConvention | None,
     baselines: Baselines | None,
     form: Literal["markdown", "latex"],
     out: Path | None,
@@ -76,9 +82,9 @@ def table(
 ) -> None:
     """Print the tables of the suite NAME, or the paper's claims and whether they hold."""
     if name == CLAIMS_NAME:
-        tables = judged_claims(results, reading, baselines)
+        tables = judged_claims(results, convention, baselines)
     else:
-        setting = Setting(reading or "text", baselines or "best")
+        setting = Setting(convention or "text", baselines or "best")
         contents = stored(name, results, setting)
         tables = annotated(suite_tables(name, contents.records, setting), contents)
     text = "\n\n".join(each.latex() if form == "latex" else each.markdown() for each in tables)
@@ -90,7 +96,9 @@ def table(
         tell(f"Table: {out}")
 
 
-def judged_claims(results: Path, reading: Reading | None, baselines: Baselines | None) -> list[Table]:
+def judged_claims(
+    results: Path, convention: NoiseConvention | None, baselines: Baselines | None
+) -> list[Table]:
     """The claims, judged by the results of all suites that they are about."""
     suites = dict.fromkeys(suite for claim in CLAIMS for suite in claim.suites)
     everything = [read(suite, results) for suite in suites]
@@ -100,13 +108,13 @@ def judged_claims(results: Path, reading: Reading | None, baselines: Baselines |
             record
             for each in everything
             for record in each.records
-            if reading in (None, record.task.reading) and baselines in (None, record.task.baselines)
+            if convention in (None, record.task.convention) and baselines in (None, record.task.baselines)
         ],
     )
     if not contents.records:
         raise click.ClickException(
             f"{results} has no results of {', '.join(suites)} to judge claims by: run "
-            f"{reproduce_command(next(iter(suites)), results, reading, baselines)}"
+            f"{reproduce_command(next(iter(suites)), results, convention, baselines)}"
         )
     return annotated([claims_table(contents.records)], contents)
 
@@ -155,19 +163,21 @@ def stored(suite: str, results: Path, setting: Setting) -> Contents:
 
 def nothing(suite: str, results: Path, setting: Setting | None) -> click.ClickException:
     """There are no results, and this is how to get them."""
-    reading, baselines = (None, None) if setting is None else (setting.reading, setting.baselines)
+    convention, baselines = (None, None) if setting is None else (setting.convention, setting.baselines)
     which = "" if setting is None else f" for {setting}"
     return click.ClickException(
         f"{store_of(suite, results).path} has no results{which}: run "
-        f"{reproduce_command(suite, results, reading, baselines)}"
+        f"{reproduce_command(suite, results, convention, baselines)}"
     )
 
 
-def reproduce_command(suite: str, results: Path, reading: Reading | None, baselines: Baselines | None) -> str:
+def reproduce_command(
+    suite: str, results: Path, convention: NoiseConvention | None, baselines: Baselines | None
+) -> str:
     """The command that makes results, without what it does by default."""
     words = ["sturdygp", "reproduce", suite]
-    if reading not in (None, "text"):
-        words += ["--reading", str(reading)]
+    if convention not in (None, "text"):
+        words += ["--convention", str(convention)]
     if baselines not in (None, "best"):
         words += ["--baselines", str(baselines)]
     if results != RESULTS:

@@ -9,7 +9,7 @@ from statistics import median
 
 import click
 
-from sturdygp.cli.options import baselines_option, reading_option, results_option, store_of
+from sturdygp.cli.options import baselines_option, convention_option, results_option, store_of
 from sturdygp.cli.progress import Progress
 from sturdygp.cli.say import tell
 from sturdygp.datasets.fetch import DataFileError
@@ -18,7 +18,7 @@ from sturdygp.experiments.record import Record
 from sturdygp.experiments.runner import missing_tasks, run_tasks
 from sturdygp.experiments.store import ResultStore, StoreError
 from sturdygp.experiments.suites import SUITES, Suite
-from sturdygp.experiments.task import Baselines, Reading, Task
+from sturdygp.experiments.task import Baselines, NoiseConvention, Task
 
 ALL_CORES = -1
 # What a user can do something about; anything else deserves its traceback.
@@ -36,7 +36,7 @@ EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
 @click.option(
     "--dask", metavar="ADDRESS", help='Run on the Dask cluster at this address, or on a "local" one.'
 )
-@reading_option(default="text")
+@convention_option(default="text")
 @baselines_option(default="best")
 @click.option(
     "--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="Only this method."
@@ -48,7 +48,7 @@ def reproduce(
     trials: int | None,
     n_jobs: int | None,
     dask: str | None,
-    reading: Reading,
+    convention: NoiseConvention,
     baselines: Baselines,
     methods: tuple[str, ...],
     results: Path,
@@ -56,7 +56,9 @@ def reproduce(
     """Run the tasks of SUITE that have no result yet. Stop it whenever you like: running again goes on."""
     chosen, store = SUITES[suite], store_of(suite, results)
     try:
-        tasks = chosen.tasks(trials=trials, reading=reading, baselines=baselines, methods=methods or None)
+        tasks = chosen.tasks(
+            trials=trials, convention=convention, baselines=baselines, methods=methods or None
+        )
         jobs = default_jobs(chosen) if n_jobs is None else n_jobs
         progress = Progress(len(missing_tasks(tasks, store)))
         tally = run_tasks(
@@ -110,21 +112,23 @@ def status(suite: str | None, results: Path) -> None:
 
 
 def progress_lines(suite: Suite, store: ResultStore) -> list[str]:
-    """What there is of a suite, for each reading and setting that was run."""
+    """What there is of a suite, for each convention and setting that was run."""
     records = store.records()
     if not records:
         return [f"{suite.name:10}  not started: {suite.description}"]
-    groups = Counter((record.task.reading, record.task.baselines) for record in records)
-    return [group_line(suite, reading, baselines, records) for reading, baselines in sorted(groups)]
+    groups = Counter((record.task.convention, record.task.baselines) for record in records)
+    return [group_line(suite, convention, baselines, records) for convention, baselines in sorted(groups)]
 
 
-def group_line(suite: Suite, reading: Reading, baselines: Baselines, records: Sequence[Record]) -> str:
+def group_line(
+    suite: Suite, convention: NoiseConvention, baselines: Baselines, records: Sequence[Record]
+) -> str:
     """Tasks done of those that the full suite has, and how many failed."""
-    tasks = {task.hash for task in suite.tasks(reading=reading, baselines=baselines)}
+    tasks = {task.hash for task in suite.tasks(convention=convention, baselines=baselines)}
     done = [record for record in records if record.task.hash in tasks]
     failed = sum(record.failed for record in done)
     share = 100 * len(done) // len(tasks)
     return (
-        f"{suite.name:10}  {reading}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
+        f"{suite.name:10}  {convention}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
         f"{failed} failed"
     )
