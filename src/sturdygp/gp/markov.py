@@ -114,7 +114,7 @@ class Chain:
             tables = self.tables or self.transitions.tables(steps.distinct)
             yield Piece(slice(0, n), steps.which, steps.distinct, tables)
             return
-        size = EVERY * max(1, TABLE_ENTRIES // (EVERY * d * (3 * d + 1)))
+        size = EVERY * max(1, TABLE_ENTRIES // (EVERY * d * (2 * d + 1)))
         starts = range(0, n, size)
         for start in reversed(starts) if backwards else starts:
             nodes = slice(start, min(start + size, n))
@@ -146,9 +146,11 @@ class Chain:
         total = np.zeros(4, kind)
         for piece in self.pieces():
             *sums, improper = run_forward(
-                self.transitions.states,
+                d,
+                self.transitions.blocks,
+                means,
                 piece.which,
-                piece.tables[1:],
+                piece.tables,
                 (self.target[piece.nodes], self.precision[piece.nodes]),
                 state,
                 kept,
@@ -172,7 +174,9 @@ class Chain:
         for piece in self.pieces(backwards=True):
             by_flow, by_noise = np.zeros((2, len(piece.dt) + 1 if derive else 0, d, d), kind)
             run_backward(
-                self.transitions.states,
+                d,
+                self.transitions.blocks,
+                int(derive),
                 piece.which,
                 piece.tables,
                 (self.target[piece.nodes], self.precision[piece.nodes]),
@@ -211,11 +215,12 @@ class Run:
         """Between the wanted nodes."""
         d, m = self.chain.transitions.space.size, int(self.wanted.sum())
         cross = np.empty((m, d)), np.empty((m, d)), np.empty((m, d, d))
-        B, states, count = np.eye(d), self.chain.transitions.states, m
+        B, count = np.eye(d), m
         for piece, nodes, kept in self._stretches_backwards():
             here = slice(piece.nodes.start + nodes.start, piece.nodes.start + nodes.stop)
             count = cross_stretch(
-                states,
+                d,
+                self.chain.transitions.blocks,
                 piece.which[nodes],
                 piece.tables,
                 (self.chain.target[here], self.chain.precision[here]),
@@ -227,7 +232,7 @@ class Run:
                 count,
             )
         covariance = np.empty((m, m))
-        fill_covariance(states, cross, covariance)
+        fill_covariance(cross, covariance)
         return covariance
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -235,11 +240,11 @@ class Run:
         d, m = self.chain.transitions.space.size, int(self.wanted.sum())
         draws, count = np.empty((m, size)), m
         told = np.zeros((size, d)), np.zeros((d, d)), np.full(d, np.inf)
-        states = self.chain.transitions.states
         for piece, nodes, kept in self._stretches_backwards():
             here = slice(piece.nodes.start + nodes.start, piece.nodes.start + nodes.stop)
             count = sample_stretch(
-                states,
+                d,
+                self.chain.transitions.blocks,
                 piece.which[nodes],
                 piece.tables,
                 (self.chain.target[here], self.chain.precision[here]),

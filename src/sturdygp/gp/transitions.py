@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -12,8 +12,8 @@ from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.state_space import StateSpace, state_space
 
-# A, its transpose, the columns of U, and the entries of V.
-Tables: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+# A, U and V of steps.
+Tables: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 Factor: TypeAlias = tuple[FloatArray, FloatArray]
 
 
@@ -36,36 +36,27 @@ class Transitions:
         # The variance of trends is that of their start: they give way to others.
         size = [0.0 if block.start is not None else block.P[0, 0] for block in space.blocks]
         largest = int(np.argmax(size))
-        d, starts = space.size, list(space.starts)
-        first = starts[largest]
-        to = np.eye(d)
-        to[first, starts] = 1.0
-        back = np.eye(d)
-        back[first, starts] = -1.0
-        back[first, first] = 1.0
-        order = [first, *(i for i in range(d) if i != first)]
-        return cls(kernel, space, to[order], back[:, order])
+        first, *others = space.blocks[largest], *space.blocks[:largest], *space.blocks[largest + 1 :]
+        space = replace(space, blocks=(first, *others))
+        to, back = np.eye(space.size), np.eye(space.size)
+        to[0, space.starts] = 1.0
+        back[0, space.starts[1:]] = -1.0
+        return cls(kernel, space, to, back)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Their sizes."""
+        return tuple(block.size for block in self.space.blocks)
 
     def __reduce__(self) -> tuple[Callable[[Kernel], Transitions], tuple[Kernel]]:
         """A copy is made of the kernel, from which all else follows."""
         return Transitions.of, (self.kernel,)
 
-    @property
-    def states(self) -> tuple[int, ...]:
-        """As many entries as there are states."""
-        return (0,) * self.space.size
-
     def tables(self, dt: FloatArray) -> Tables:
         """What the recursion needs of steps."""
         A = self.to @ self.space.A(dt) @ self.back
         U, V = self._noise(dt)
-        columns = (self.to @ U).swapaxes(1, 2)
-        return (
-            np.ascontiguousarray(A),
-            np.ascontiguousarray(A.swapaxes(1, 2)),
-            np.ascontiguousarray(columns),
-            V,
-        )
+        return np.ascontiguousarray(A), np.ascontiguousarray(self.to @ U), V
 
     def initial(self, time: float) -> Factor:
         """``L`` and ``D`` of the covariance before the first observation."""
