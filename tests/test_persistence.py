@@ -43,11 +43,12 @@ from sturdygp.persistence.archive import (
     LARGEST_DOCUMENT,
     MOST_MEMBERS,
     ArrayStore,
+    array_from_bytes,
+    array_to_bytes,
     checksum,
     write_archive,
 )
 from sturdygp.persistence.kernels import decode_any_kernel, encode_kernel
-from sturdygp.persistence.plain_arrays import array_from_bytes, array_to_bytes
 from sturdygp.persistence.record import Record
 
 ESTIMATORS = [

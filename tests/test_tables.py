@@ -10,11 +10,10 @@ import pytest
 from pyarrow import parquet
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor, load
-from sturdygp.exceptions import ModelFileError
+from sturdygp.exceptions import ModelFileError, TableError
 from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import CellFormat, Cells
-from sturdygp.tables.digits import in_text, readable
-from sturdygp.tables.errors import TableError
+from sturdygp.tables.diagnostics import misfits
 from sturdygp.tables.flagging import (
     Recipe,
     check_results_absent,
@@ -24,13 +23,13 @@ from sturdygp.tables.flagging import (
     result_names,
     with_results,
 )
+from sturdygp.tables.formatting import in_text, readable
 from sturdygp.tables.inputs import decode_input
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.prepare import Request, prepare
-from sturdygp.tables.read import TableFile, read_table
-from sturdygp.tables.text_file import Dialect, Told, guess_separator
-from sturdygp.tables.time_formats import TIME_EXAMPLES
+from sturdygp.tables.read import Dialect, TableFile, Told, guess_separator, read_table
+from sturdygp.tables.timestamps import TIME_EXAMPLES
 from sturdygp.tables.write import check_room, write_table
 
 # As the Air Quality data of the UCI repository are written.
@@ -1008,6 +1007,12 @@ def test_dates_of_digits_are_told_and_may_be_a_target():
     assert readings[0, 0] == 20240320
 
 
+def notes_on(plan, frame):
+    """Notes on cells of a new table for a plan."""
+    columns = plan.columns(frame)
+    return list(misfits(plan, columns, plan.raw_features(columns), plan.readings(columns)))
+
+
 def test_times_without_a_zone_among_others_are_told():
     times = [f"2024-01-{day:02}T12:00:00+01:00" for day in range(1, 11)]
     times[3] = "2024-01-04T12:00:00"
@@ -1021,6 +1026,6 @@ def test_times_without_a_zone_among_others_are_told():
     local = prepare(plain, Request(targets=("y",)))
     assert local.notes == ()
     # New tables too, whichever way they differ from what the model knows.
-    assert "10 times tell no zone" in prepared.plan.notes(plain)[0]
-    assert local.plan.notes(frame)[0].startswith("time: 9 times tell their zone")
-    assert "fitted to times without zones" in local.plan.notes(frame)[0]
+    assert "10 times tell no zone" in notes_on(prepared.plan, plain)[0]
+    assert notes_on(local.plan, frame)[0].startswith("time: 9 times tell their zone")
+    assert "fitted to times without zones" in notes_on(local.plan, frame)[0]
