@@ -1,6 +1,7 @@
 """Tables: files are read as people write them, columns are recognised, and what was guessed is told."""
 
 import json
+from collections import Counter
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -10,7 +11,11 @@ import pytest
 from pyarrow import parquet
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor, load
+from sturdygp.cli.tables import fit, flag
+from sturdygp.estimators.registry import FLAGGING, FOR_TABLES, REGISTRY
+from sturdygp.estimators.summary import Advice
 from sturdygp.exceptions import ModelFileError, TableError
+from sturdygp.experiments.methods import METHODS
 from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import CellFormat, Cells
 from sturdygp.tables.diagnostics import misfits
@@ -1029,3 +1034,69 @@ def test_times_without_a_zone_among_others_are_told():
     assert "10 times tell no zone" in notes_on(prepared.plan, plain)[0]
     assert notes_on(local.plan, frame)[0].startswith("time: 9 times tell their zone")
     assert "fitted to times without zones" in notes_on(local.plan, frame)[0]
+
+
+def test_prepare_parses_each_column_once(monkeypatch):
+    """Formats are tried, each of them on all cells at most once."""
+    n = 200
+    frame = pd.DataFrame(
+        {
+            "day": pd.date_range("2024-01-01", periods=n).strftime("%d.%m.%Y"),
+            "clock": [f"{i % 24:02}:{i % 60:02}" for i in range(n)],
+            "level": [f"{i / 7:.3f}" for i in range(n)],
+            "site": ["A" if i % 3 else "B" for i in range(n)],
+            "y": [f"{i % 5}.5" for i in range(n)],
+        }
+    )
+    parsed = Counter()
+
+    def counting(name, parse):
+        def run(cells, **how):
+            if len(cells) == n:
+                parsed[name, how.get("format"), tuple(pd.Series(cells).fillna(""))] += 1
+            return parse(cells, **how)
+
+        return run
+
+    for name in ("to_datetime", "to_numeric"):
+        monkeypatch.setattr(pd, name, counting(name, getattr(pd, name)))
+    prepared = prepare(frame, Request(targets=("y",)))
+    assert {column.kind for column in prepared.plan.inputs} == {"time", "clock", "number", "category"}
+    assert set(parsed.values()) == {1}
+
+
+def test_methods_for_tables_are_those_of_the_registry():
+    assert FLAGGING == ("robust", "asor", "mixture")
+    assert set(FOR_TABLES) == set(REGISTRY) - {"oracle"}
+    for name in FOR_TABLES:
+        assert type(Recipe(name).estimator(10)) is REGISTRY[name].estimator
+    for command, names in ((flag, FLAGGING), (fit, FOR_TABLES)):
+        choice = next(each for each in command.params if each.name == "method").type
+        assert tuple(choice.choices) == names
+    for name, registered in REGISTRY.items():
+        assert METHODS[name].label == registered.label
+        assert type(METHODS[name].best) is registered.estimator
+
+
+def test_flag_result_joins_its_table_once():
+    X = np.arange(30.0)
+    frame = pd.DataFrame({"x": X, "y": np.sin(X / 4.0)})
+    prepared = prepare(frame, Request(targets=("y",), inputs=("x",)))
+    result = flag_table(TableFile(frame), prepared, Recipe("asor"), 0.5)
+    assert result.table is result.table
+
+
+def test_summaries_speak_of_options_and_are_made_from_findings():
+    rng = np.random.default_rng(0)
+    x = np.arange(80.0)
+    noise = rng.standard_normal((80, 2))
+    frame = pd.DataFrame({"x": x, "a": noise[:, 0], 'faults="many"': noise[:, 1]})
+    prepared = prepare(frame, Request(targets=("a", 'faults="many"'), inputs=("x",)))
+    fitted = fit_table(prepared, Recipe())
+    found = fitted.model.estimator.findings(["x"])
+    assert [each.advice for each in found] == [Advice.NOISE_EXCEEDS_FUNCTION] * 2
+    for text, each in zip(fitted.summaries.values(), found, strict=True):
+        assert text.endswith("compare with --many-faults.")
+        assert text.startswith(f"None of {each.n_observed} readings")
+    assert 'compare with faults="many".' in fitted.model.estimator.summary()
+    assert fitted.model.estimator.summary().splitlines()[1].startswith("Output 1: ")
