@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib import import_module
 
 import click
@@ -17,10 +18,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from sturdygp import load
-from sturdygp.cli.files import replacing
+from sturdygp import StandardGPRegressor, load
 from sturdygp.cli.main import main
 from sturdygp.cli.progress import Waiting, waiting
+from sturdygp.cli.table_work import replacing
 from sturdygp.cli.tables import errors_in_one_line
 
 FAULTS = [5, 17, 30, 44, 58, 71]
@@ -475,12 +476,12 @@ def test_a_format_without_its_library_is_refused_before_the_fit(run, data, tmp_p
 
 
 def test_fits_that_do_not_converge_are_told(run, data, monkeypatch):
-    from sturdygp.tables import flagging
+    from sturdygp.tables.flagging import REGISTRY
 
     def hasty(inducing, random_state, callback):
-        return flagging.StandardGPRegressor(max_iter=1, random_state=random_state)
+        return StandardGPRegressor(max_iter=1, random_state=random_state)
 
-    monkeypatch.setattr(flagging, "METHODS", {"standard": hasty})
+    monkeypatch.setitem(REGISTRY, "standard", replace(REGISTRY["standard"], estimator=hasty))
     arguments = ("--target", "temperature", "--method", "standard", "--save", data.with_name("m.sgp"))
     result = run("fit", data, *arguments)
     assert "Warning   stopped at max_iter" in result.output

@@ -16,7 +16,7 @@ from sturdygp import (
     StudentTGPRegressor,
 )
 from sturdygp.datasets import UniformOutliers, make_synthetic
-from sturdygp.estimators import cluster as waiting
+from sturdygp.estimators import distributed as waiting
 from sturdygp.estimators.distributed import DaskRows
 from sturdygp.gp import posterior, sparse
 from sturdygp.gp.inputs import Spread

@@ -43,11 +43,12 @@ from sturdygp.persistence.archive import (
     LARGEST_DOCUMENT,
     MOST_MEMBERS,
     ArrayStore,
+    array_from_bytes,
+    array_to_bytes,
     checksum,
     write_archive,
 )
 from sturdygp.persistence.kernels import decode_any_kernel, encode_kernel
-from sturdygp.persistence.plain_arrays import array_from_bytes, array_to_bytes
 from sturdygp.persistence.record import Record
 
 ESTIMATORS = [
@@ -91,7 +92,9 @@ def everything(model):
     if hasattr(model, "outlier_proba_"):
         answers += [model.outlier_proba(X, y), model.log_predictive_density(X, y, allow_outliers=True)]
     if hasattr(model, "summary"):
-        answers.append(model.summary())
+        answers += [model.summary(), model.findings()]
+    if hasattr(model, "explain"):
+        answers.append(model.explain())
     return answers
 
 
@@ -383,6 +386,9 @@ WIDE = encode_kernel(SquaredExponential((1.0,) * 5))
             set_at(*OUTLIERS, "found", to={"shift": 0.0, "spread": 1.0, "above": 2.0}),
             "above should be a finite",
         ),
+        (set_at(*FIT, "ledger", 0, "outliers", to=1.5), "outliers should be a finite number of 0 or more"),
+        (set_at(*FIT, "ledger", 0, "score", "elbo", to="nan"), "elbo should be a number"),
+        (set_at(*FIT, "ledger", 0, "iterations", to=-1), "iterations should be 0 or more"),
         (set_at(*FIT, "weights", to=99), "weights should be the number of an array"),
         (set_at(*FIT, "weights", to=-1), "weights should be the number of an array"),
         (set_at(*FIT, "outlier_model", "class", to="Popen"), "name of a model of outliers"),
@@ -403,6 +409,21 @@ def test_a_document_that_was_changed_is_refused(change, message, saved, tmp_path
     path = tmp_path / "model.sgp"
     with pytest.raises(ModelFileError, match=message):
         loads(rewritten(saved, path, change), path)
+
+
+def test_ledger_comes_back_and_files_without_one_say_so(fitted, saved, tmp_path):
+    path = tmp_path / "model.sgp"
+    again = loads(saved, path)
+    assert again._outputs[0].fit.ledger == fitted._outputs[0].fit.ledger
+    assert again.explain() == fitted.explain()
+    without = loads(rewritten(saved, path, lambda document: fit_of(document).pop("ledger")), path)
+    assert without._outputs[0].fit.ledger == ()
+    assert without.explain().startswith("The hypotheses are not known")
+    np.testing.assert_array_equal(without.predict(readings()[0]), fitted.predict(readings()[0]))
+
+
+def fit_of(document):
+    return document["model"]["outputs"][0]["fit"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Sites, condition, low_rank, posterior
-from sturdygp.gp.exact import ExactPrior
+from sturdygp.gp.exact import ExactPosterior, ExactPrior
 from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior, principal_steps
 from sturdygp.kernels import Matern32, Matern52, SquaredExponential
 
@@ -376,6 +376,15 @@ def test_uncertain_parameters_widen_by_the_movement_of_the_mean():
     np.testing.assert_allclose(uncertain.marginals().variance, uncertain.predict(X).variance)
     assert np.all(uncertain.leave_one_out().variance >= best.leave_one_out().variance)
     assert uncertain.log_evidence == best.log_evidence
+
+
+def test_predict_computes_the_mean_once(monkeypatch):
+    X, y = np.linspace(0.0, 1.0, 7)[:, None], np.arange(7.0)
+    best = condition(SquaredExponential((0.4,)), X, Sites.gaussian(y, 0.1))
+    uncertain = UncertainPosterior.around(best, X, partial(ExactPrior.at, X=X), 0.01 * np.eye(2))
+    expected = best.predict(X).variance + uncertain.covariance(X).diagonal() - best.covariance(X).diagonal()
+    monkeypatch.setattr(ExactPosterior, "predict_mean", lambda *_: pytest.fail("a second mean"))
+    np.testing.assert_allclose(uncertain.predict(X).variance, expected, rtol=1e-9)
 
 
 def test_certain_parameters_leave_the_posterior_as_it_is():

@@ -1,6 +1,7 @@
 """Tables: files are read as people write them, columns are recognised, and what was guessed is told."""
 
 import json
+from collections import Counter
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -10,11 +11,14 @@ import pytest
 from pyarrow import parquet
 
 from sturdygp import RobustGPRegressor, StandardGPRegressor, load
-from sturdygp.exceptions import ModelFileError
+from sturdygp.cli.tables import fit, flag
+from sturdygp.estimators.registry import FLAGGING, FOR_TABLES, REGISTRY
+from sturdygp.estimators.summary import Advice
+from sturdygp.exceptions import ModelFileError, TableError
+from sturdygp.experiments.methods import METHODS
 from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import CellFormat, Cells
-from sturdygp.tables.digits import in_text, readable
-from sturdygp.tables.errors import TableError
+from sturdygp.tables.diagnostics import misfits
 from sturdygp.tables.flagging import (
     Recipe,
     check_results_absent,
@@ -24,13 +28,13 @@ from sturdygp.tables.flagging import (
     result_names,
     with_results,
 )
+from sturdygp.tables.formatting import in_text, readable
 from sturdygp.tables.inputs import decode_input
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.prepare import Request, prepare
-from sturdygp.tables.read import TableFile, read_table
-from sturdygp.tables.text_file import Dialect, Told, guess_separator
-from sturdygp.tables.time_formats import TIME_EXAMPLES
+from sturdygp.tables.read import Dialect, TableFile, Told, guess_separator, read_table
+from sturdygp.tables.timestamps import TIME_EXAMPLES
 from sturdygp.tables.write import check_room, write_table
 
 # As the Air Quality data of the UCI repository are written.
@@ -1008,6 +1012,12 @@ def test_dates_of_digits_are_told_and_may_be_a_target():
     assert readings[0, 0] == 20240320
 
 
+def notes_on(plan, frame):
+    """Notes on cells of a new table for a plan."""
+    columns = plan.columns(frame)
+    return list(misfits(plan, columns, plan.raw_features(columns), plan.readings(columns)))
+
+
 def test_times_without_a_zone_among_others_are_told():
     times = [f"2024-01-{day:02}T12:00:00+01:00" for day in range(1, 11)]
     times[3] = "2024-01-04T12:00:00"
@@ -1021,6 +1031,72 @@ def test_times_without_a_zone_among_others_are_told():
     local = prepare(plain, Request(targets=("y",)))
     assert local.notes == ()
     # New tables too, whichever way they differ from what the model knows.
-    assert "10 times tell no zone" in prepared.plan.notes(plain)[0]
-    assert local.plan.notes(frame)[0].startswith("time: 9 times tell their zone")
-    assert "fitted to times without zones" in local.plan.notes(frame)[0]
+    assert "10 times tell no zone" in notes_on(prepared.plan, plain)[0]
+    assert notes_on(local.plan, frame)[0].startswith("time: 9 times tell their zone")
+    assert "fitted to times without zones" in notes_on(local.plan, frame)[0]
+
+
+def test_prepare_parses_each_column_once(monkeypatch):
+    """Formats are tried, each of them on all cells at most once."""
+    n = 200
+    frame = pd.DataFrame(
+        {
+            "day": pd.date_range("2024-01-01", periods=n).strftime("%d.%m.%Y"),
+            "clock": [f"{i % 24:02}:{i % 60:02}" for i in range(n)],
+            "level": [f"{i / 7:.3f}" for i in range(n)],
+            "site": ["A" if i % 3 else "B" for i in range(n)],
+            "y": [f"{i % 5}.5" for i in range(n)],
+        }
+    )
+    parsed = Counter()
+
+    def counting(name, parse):
+        def run(cells, **how):
+            if len(cells) == n:
+                parsed[name, how.get("format"), tuple(pd.Series(cells).fillna(""))] += 1
+            return parse(cells, **how)
+
+        return run
+
+    for name in ("to_datetime", "to_numeric"):
+        monkeypatch.setattr(pd, name, counting(name, getattr(pd, name)))
+    prepared = prepare(frame, Request(targets=("y",)))
+    assert {column.kind for column in prepared.plan.inputs} == {"time", "clock", "number", "category"}
+    assert set(parsed.values()) == {1}
+
+
+def test_methods_for_tables_are_those_of_the_registry():
+    assert FLAGGING == ("robust", "asor", "mixture")
+    assert set(FOR_TABLES) == set(REGISTRY) - {"oracle"}
+    for name in FOR_TABLES:
+        assert type(Recipe(name).estimator(10)) is REGISTRY[name].estimator
+    for command, names in ((flag, FLAGGING), (fit, FOR_TABLES)):
+        choice = next(each for each in command.params if each.name == "method").type
+        assert tuple(choice.choices) == names
+    for name, registered in REGISTRY.items():
+        assert METHODS[name].label == registered.label
+        assert type(METHODS[name].best) is registered.estimator
+
+
+def test_flag_result_joins_its_table_once():
+    X = np.arange(30.0)
+    frame = pd.DataFrame({"x": X, "y": np.sin(X / 4.0)})
+    prepared = prepare(frame, Request(targets=("y",), inputs=("x",)))
+    result = flag_table(TableFile(frame), prepared, Recipe("asor"), 0.5)
+    assert result.table is result.table
+
+
+def test_summaries_speak_of_options_and_are_made_from_findings():
+    rng = np.random.default_rng(0)
+    x = np.arange(80.0)
+    noise = rng.standard_normal((80, 2))
+    frame = pd.DataFrame({"x": x, "a": noise[:, 0], 'faults="many"': noise[:, 1]})
+    prepared = prepare(frame, Request(targets=("a", 'faults="many"'), inputs=("x",)))
+    fitted = fit_table(prepared, Recipe())
+    found = fitted.model.estimator.findings(["x"])
+    assert [each.advice for each in found] == [Advice.NOISE_EXCEEDS_FUNCTION] * 2
+    for text, each in zip(fitted.summaries.values(), found, strict=True):
+        assert text.endswith("compare with --many-faults.")
+        assert text.startswith(f"None of {each.n_observed} readings")
+    assert 'compare with faults="many".' in fitted.model.estimator.summary()
+    assert fitted.model.estimator.summary().splitlines()[1].startswith("Output 1: ")

@@ -3,13 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sturdygp.estimators.threads import (
-    NUMPYS,
-    ROWS_FOR_THREADS,
-    SMALL,
-    threads_for_fit,
-    threads_for_prediction,
-)
+from sturdygp._threads import NUMPYS, ROWS_FOR_THREADS, SMALL, threads_for_fit, threads_for_prediction
 
 
 def threads():

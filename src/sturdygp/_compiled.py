@@ -140,7 +140,9 @@ def specialise(function: Callable[..., Any], values: tuple[Static, ...]) -> ast.
     """The function for these values of its static arguments."""
     tree = copy.deepcopy(definition_of(function))
     names = [a.arg for a in tree.args.args if is_static(a)]
-    scope = Scope(dict(zip(names, values, strict=True)), small=max(v for v in values if isinstance(v, int)) <= LARGEST)
+    scope = Scope(
+        dict(zip(names, values, strict=True)), small=max(v for v in values if isinstance(v, int)) <= LARGEST
+    )
     tree.args.args = [ast.arg(a.arg) for a in tree.args.args if not is_static(a)]
     tree.name = "_".join([tree.name, *("x".join(map(str, np.atleast_1d(value))) for value in values)])
     tree.returns, tree.decorator_list = None, []
@@ -235,9 +237,15 @@ class Scope:
             case ast.If(test):
                 if (truth := self.number(test)) is not None:
                     return self.block(node.body if truth else node.orelse)
-                return [ast.If(self.expression(test), self.block(node.body) or [ast.Pass()], self.block(node.orelse))]
+                return [
+                    ast.If(
+                        self.expression(test), self.block(node.body) or [ast.Pass()], self.block(node.orelse)
+                    )
+                ]
             case ast.AugAssign(target, op, value):
-                return self.assign(target, ast.BinOp(with_context(copy.deepcopy(target), ast.Load()), op, value))
+                return self.assign(
+                    target, ast.BinOp(with_context(copy.deepcopy(target), ast.Load()), op, value)
+                )
             case _:
                 return [self.generic(node)]
 
@@ -283,7 +291,11 @@ class Scope:
         if whole is not None or given is not None:
             return self.copy_entries(target, whole, value, given)
         read = self.expression(value)
-        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id in self.arrays:
+        if (
+            isinstance(target, ast.Subscript)
+            and isinstance(target.value, ast.Name)
+            and target.value.id in self.arrays
+        ):
             return self.arrays[target.value.id].assign(self.indices(target.slice), read)
         return [ast.Assign([self.stored(target)], read)]
 
@@ -391,7 +403,11 @@ class Scope:
             return self.local(node.id)
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self.stored(each) for each in node.elts], ast.Store())
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in self.arrays:
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in self.arrays
+        ):
             return self.arrays[node.value.id].assigned(self.indices(node.slice))
         return with_context(self.expression(node), ast.Store())
 
@@ -432,7 +448,11 @@ class Scope:
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
                 keep = name == "target" or isinstance(getattr(value, "ctx", None), ast.Store)
-                setattr(made, name, with_context(self.expression(value), ast.Store()) if keep else self.expression(value))
+                setattr(
+                    made,
+                    name,
+                    with_context(self.expression(value), ast.Store()) if keep else self.expression(value),
+                )
             elif isinstance(value, list):
                 setattr(made, name, [self.element(each) for each in value])
         return made
@@ -445,7 +465,9 @@ class Scope:
 def is_straight(function: ast.FunctionDef) -> bool:
     """Whether all statements follow each other, once loops of known length are written out."""
     known = {a.arg for a in function.args.args if is_static(a)}
-    known |= {n.target.id for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)}
+    known |= {
+        n.target.id for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)
+    }
     decisive: list[ast.expr] = []
     for node in ast.walk(function):
         if isinstance(node, ast.For):
@@ -482,11 +504,11 @@ def folded(node: ast.BinOp) -> ast.expr:
             return ast.Constant(0.0)
         case ast.Mult() if left == 1.0:
             return node.right
-        case (ast.Mult() | ast.Div()) if right == 1.0:
+        case ast.Mult() | ast.Div() if right == 1.0:
             return node.left
         case ast.Add() if left == 0.0:
             return node.right
-        case (ast.Add() | ast.Sub()) if right == 0.0:
+        case ast.Add() | ast.Sub() if right == 0.0:
             return node.left
         case ast.Sub() if left == 0.0:
             return ast.UnaryOp(ast.USub(), node.right)
@@ -500,4 +522,8 @@ def is_whole(node: ast.expr) -> bool:
 
 def is_allocation(node: ast.expr) -> bool:
     """Whether it is a new array."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"empty", "zeros"}
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"empty", "zeros"}
+    )

@@ -16,7 +16,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.cli.say import tell
+from sturdygp.cli.console import tell
 from sturdygp.datasets import make_synthetic
 from sturdygp.estimators import (
     AsorGPRegressor,

@@ -20,11 +20,11 @@ from sklearn.base import clone
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.gaussian import OracleGPRegressor, StandardGPRegressor
 from sturdygp.estimators.mixture import MixtureGPRegressor
-from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
+from sturdygp.estimators.registry import REGISTRY
 from sturdygp.estimators.robust import RobustGPRegressor
-from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.experiments.problems import Data
 from sturdygp.experiments.task import NOISE, Task, check_member
@@ -61,13 +61,13 @@ ORACLE_CENTRED = OracleGPRegressor(n_starts=2, scale_targets=None)
 
 METHODS: dict[str, ComparedMethod] = {
     "standard": ComparedMethod(
-        "Standard GPR",
+        REGISTRY["standard"].label,
         StandardGPRegressor(n_starts=2),
         StandardGPRegressor(noise="fixed", scale_targets=None),
         WIDE,
     ),
     "rcgp": ComparedMethod(
-        "RCGPR",
+        REGISTRY["rcgp"].label,
         RCGPRegressor(n_starts=2),
         RCGPRegressor(
             epsilon=0.05, recentre=0, centre="mean", loo_score="plain", shift_sign=-1, scale_targets=None
@@ -75,47 +75,51 @@ METHODS: dict[str, ComparedMethod] = {
         WIDE,
     ),
     "student-t": ComparedMethod(
-        "Student-t GPR",
+        REGISTRY["student-t"].label,
         StudentTGPRegressor(dof="learn"),
         StudentTGPRegressor(inference="vb", dof=4.0, scale_targets=None),
         WIDE,
     ),
     "mixture": ComparedMethod(
-        "GMM-GPR",
+        REGISTRY["mixture"].label,
         MixtureGPRegressor(),
         MixtureGPRegressor(n_starts=1, scale_targets=None),
         NARROW,
     ),
     "asor": ComparedMethod(
-        "ASOR-GPR",
+        REGISTRY["asor"].label,
         AsorGPRegressor(n_starts=7),
         AsorGPRegressor(scale_targets=None),
         NARROW,
     ),
     "asor-single": ComparedMethod(
-        "ASOR-GPR, one start",
+        f"{REGISTRY['asor'].label}, one start",
         AsorGPRegressor(),
         AsorGPRegressor(scale_targets=None),
         NARROW,
     ),
     "asor-gem": ComparedMethod(
-        "ASOR-GPR, Algorithm 1",
+        f"{REGISTRY['asor'].label}, Algorithm 1",
         AsorGPRegressor(solver="gem"),
         AsorGPRegressor(solver="gem", scale_targets=None),
         NARROW,
     ),
     "oracle": ComparedMethod(
-        "Oracle GPR",
+        REGISTRY["oracle"].label,
         OracleGPRegressor(n_starts=2, scale_targets=None),
         OracleGPRegressor(scale_targets=None),
         WIDE,
         knowledge="second moment",
     ),
     "oracle-centred": ComparedMethod(
-        "Oracle GPR, mean removed", ORACLE_CENTRED, ORACLE_CENTRED, None, knowledge="mean and variance"
+        f"{REGISTRY['oracle'].label}, mean removed",
+        ORACLE_CENTRED,
+        ORACLE_CENTRED,
+        None,
+        knowledge="mean and variance",
     ),
-    "robust": ComparedMethod("Robust GPR", RobustGPRegressor(), RobustGPRegressor(), None),
-    "robust-many": ComparedMethod("Robust GPR, many faults", ROBUST_MANY, ROBUST_MANY, None),
+    "robust": ComparedMethod(REGISTRY["robust"].label, RobustGPRegressor(), RobustGPRegressor(), None),
+    "robust-many": ComparedMethod(f"{REGISTRY['robust'].label}, many faults", ROBUST_MANY, ROBUST_MANY, None),
 }
 
 

@@ -36,7 +36,8 @@ def transition_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
     starts, block_of = layout(blocks)
     d = len(block_of)
     linked = [
-        [i == 0 or block_of[i] == block_of[j] or (block_of[i] == 0 and j in starts) for j in range(d)] for i in range(d)
+        [i == 0 or block_of[i] == block_of[j] or (block_of[i] == 0 and j in starts) for j in range(d)]
+        for i in range(d)
     ]
     return [[None if each else 0.0 for each in row] for row in linked]
 
@@ -115,7 +116,16 @@ def move(d: Static, A: Any, m: Any) -> None:
 
 @written_out
 def run_forward(
-    d: Static, blocks: Static, means: Static, which: Any, tables: Any, sites: Any, state: Any, kept: Any, every: Any, first: Any
+    d: Static,
+    blocks: Static,
+    means: Static,
+    which: Any,
+    tables: Any,
+    sites: Any,
+    state: Any,
+    kept: Any,
+    every: Any,
+    first: Any,
 ) -> Any:
     """Filter nodes from number ``first`` on: the sums that make the evidence, and the first improper node.
 
@@ -182,8 +192,22 @@ def run_forward(
 
 @inlined
 def filter_stretch(
-    d: Static, blocks: Static, which: Any, A: Any, U: Any, V: Any, z: Any, w: Any, m: Any, L: Any, D: Any, ms: Any, Ls: Any,
-    Ds: Any, start: Any, stop: Any,
+    d: Static,
+    blocks: Static,
+    which: Any,
+    A: Any,
+    U: Any,
+    V: Any,
+    z: Any,
+    w: Any,
+    m: Any,
+    L: Any,
+    D: Any,
+    ms: Any,
+    Ls: Any,
+    Ds: Any,
+    start: Any,
+    stop: Any,
 ) -> None:
     """Filter some nodes, keeping mean, ``L`` and ``D`` before each of their sites."""
     F, T = np.empty((d, d)), np.empty((d, d))
@@ -262,9 +286,7 @@ def pull_back(d: Static, A: Any, r: Any, N: Any) -> None:
 
 
 @inlined
-def add_derivatives(
-    d: Static, m: Any, L: Any, D: Any, r: Any, N: Any, by_flow: Any, by_noise: Any
-) -> None:
+def add_derivatives(d: Static, m: Any, L: Any, D: Any, r: Any, N: Any, by_flow: Any, by_noise: Any) -> None:
     """Add ``m r' + P M`` and ``M = r r' - N`` to sums."""
     M, X = np.empty((d, d), N.dtype), np.empty((d, d), N.dtype)
     for i in range(d):
@@ -287,8 +309,19 @@ def add_derivatives(
 
 @written_out
 def run_backward(
-    d: Static, blocks: Static, derive: Static, which: Any, tables: Any, sites: Any, kept: Any, later: Any, kept_later: Any,
-    moments: Any, sums: Any, every: Any, first: Any,
+    d: Static,
+    blocks: Static,
+    derive: Static,
+    which: Any,
+    tables: Any,
+    sites: Any,
+    kept: Any,
+    later: Any,
+    kept_later: Any,
+    moments: Any,
+    sums: Any,
+    every: Any,
+    first: Any,
 ) -> None:
     """Smooth nodes from the last to the first, whose number ``first`` divides by ``every``.
 
@@ -347,7 +380,16 @@ def run_backward(
 
 @written_out
 def cross_stretch(
-    d: Static, blocks: Static, which: Any, tables: Any, sites: Any, state: Any, later: Any, wanted: Any, B: Any, cross: Any,
+    d: Static,
+    blocks: Static,
+    which: Any,
+    tables: Any,
+    sites: Any,
+    state: Any,
+    later: Any,
+    wanted: Any,
+    B: Any,
+    cross: Any,
     count: Any,
 ) -> Any:
     """Backwards through a stretch, what makes covariances between ``wanted`` nodes, whose precision is zero.
@@ -457,7 +499,16 @@ def take_in(d: Static, row: Any, noise: Any, L: Any, D: Any, gain: Any) -> None:
 
 @written_out
 def sample_stretch(
-    d: Static, blocks: Static, which: Any, tables: Any, sites: Any, state: Any, normal: Any, told: Any, wanted: Any, out: Any,
+    d: Static,
+    blocks: Static,
+    which: Any,
+    tables: Any,
+    sites: Any,
+    state: Any,
+    normal: Any,
+    told: Any,
+    wanted: Any,
+    out: Any,
     count: Any,
 ) -> Any:
     """Draw the states of a stretch from the last to the first, given draws of the node after it.

@@ -16,7 +16,7 @@ from sturdygp.likelihoods.heteroscedastic import BENDS, NoiseProfile, Ranks
 from sturdygp.likelihoods.mixture import FittedMixture, MixturePrior
 from sturdygp.likelihoods.spike_and_slab import AsorPrior, FittedSpikeAndSlab
 from sturdygp.likelihoods.student_t import FittedStudentT, TLikelihood
-from sturdygp.methods.fit import Fit
+from sturdygp.methods.fit import Fit, LedgerEntry, Score
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.posteriors import decode_posterior, encode_posterior
 from sturdygp.persistence.record import Record, plain_number
@@ -30,7 +30,6 @@ PRIORS: dict[str, type[Any]] = {
     "ContaminationPrior": ContaminationPrior,
     "MixturePrior": MixturePrior,
 }
-
 # Probabilities are sums, and mixing weights have a floor: they may be off by so much.
 MOST_PROBABLE, SHARE_ROUNDING = 1.0 + 1e-9, 1e-3
 
@@ -65,6 +64,7 @@ def encode_fit(fit: Fit, store: ArrayStore) -> Json:
         "outlier_proba": None if fit.outlier_proba is None else store.add(fit.outlier_proba),
         "n_densities": plain_number(fit.n_densities),
         "note": fit.note,
+        "ledger": [encode_ledger_entry(entry) for entry in fit.ledger],
         **encode_likelihood(fit.likelihood, store),
     }
 
@@ -89,6 +89,35 @@ def decode_fit(record: Record, n_features: int) -> Fit:
         else None,
         n_densities=record.finite("n_densities", least=0.0) if record.given("n_densities") else float(n),
         note=record.text("note"),
+        # Files that are older than the ledger come without it.
+        ledger=tuple(decode_ledger_entry(each) for each in record.children("ledger"))
+        if record.given("ledger")
+        else (),
+    )
+
+
+def encode_ledger_entry(entry: LedgerEntry) -> Json:
+    """Encode a hypothesis that was compared."""
+    return {
+        "name": entry.name,
+        "score": {name: plain_number(value) for name, value in asdict(entry.score).items()},
+        "outliers": plain_number(entry.outliers),
+        "noise": plain_number(entry.noise),
+        "iterations": int(entry.iterations),
+        "convinced": bool(entry.convinced),
+    }
+
+
+def decode_ledger_entry(record: Record) -> LedgerEntry:
+    """Decode what :func:`encode_ledger_entry` made."""
+    score = record.child("score")
+    return LedgerEntry(
+        name=record.text("name"),
+        score=Score(**{each.name: score.number(each.name) for each in fields(Score)}),
+        outliers=record.finite("outliers", least=0.0, most=MOST_PROBABLE),
+        noise=record.finite("noise", least=0.0),
+        iterations=record.count("iterations"),
+        convinced=record.flag("convinced"),
     )
 
 
@@ -108,14 +137,13 @@ def encode_likelihood(likelihood: FittedLikelihood, store: ArrayStore) -> Json:
 def decode_likelihood(record: Record, n_features: int) -> FittedLikelihood:
     """The likelihood that these entries describe."""
     noise = record.finite("noise_variance", above=0.0)
+    dof = record.finite("dof", above=0.0) if record.given("dof") else None
     if record.given("outlier_model"):
         likelihood = decode_outliers(record.child("outlier_model"))
         if record.given("noise_profile") and isinstance(likelihood, FittedContamination):
             return replace(likelihood, profile=decode_profile(record.child("noise_profile"), n_features))
         return likelihood
-    if record.given("dof"):
-        return FittedStudentT(TLikelihood(noise, record.finite("dof", above=0.0)))
-    return FittedGaussian(noise)
+    return FittedGaussian(noise) if dof is None else FittedStudentT(TLikelihood(noise, dof))
 
 
 def encode_profile(profile: NoiseProfile, store: ArrayStore) -> Json:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sturdygp._typing import FloatArray
 from sturdygp.plot.calibration import CalibrationDisplay
 from sturdygp.report.html.readings import Readings
-from sturdygp.tables.digits import readable
+from sturdygp.tables.formatting import readable
 
 Role: TypeAlias = Literal["fit", "interval", "reading", "flagged", "ink"]
 Trace: TypeAlias = dict[str, Any]

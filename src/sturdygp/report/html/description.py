@@ -15,7 +15,7 @@ from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.kernels.base import Kernel, Sum
 from sturdygp.kernels.stationary import Stationary
-from sturdygp.tables.digits import in_text
+from sturdygp.tables.formatting import in_text
 from sturdygp.tables.inputs import ClockInput, InputColumn, TimeInput
 from sturdygp.tables.model import TableModel, as_columns
 from sturdygp.tables.plan import Plan

@@ -36,11 +36,10 @@ from sturdygp.report.html.description import (
     of_output,
 )
 from sturdygp.report.html.readings import MOST_LISTED, Readings, drawn, likeliest, omission, readings_of
-from sturdygp.tables.digits import WIDTH_DIGITS, in_text
 from sturdygp.tables.flagging import FlagResult
+from sturdygp.tables.formatting import WIDTH_DIGITS, in_text, rows_in_words
 from sturdygp.tables.inputs import InputColumn
 from sturdygp.tables.model import WIDTH_95, as_columns
-from sturdygp.tables.words import rows_in_words, summaries
 
 # Points of a curve in addition to the readings.
 GRID_POINTS = 300
@@ -64,7 +63,7 @@ def page(result: FlagResult, name: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found = summaries(result.fit)
+    found = result.fit.summaries
     sections = [section(result, index, found[target]) for index, target in enumerate(found)]
     scripts = [get_plotlyjs(), part(environment, "report.js")]
     return environment.get_template("page.html").render(

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.tables.digits import WIDTH_DIGITS, in_text
 from sturdygp.tables.flagging import FlagResult
+from sturdygp.tables.formatting import WIDTH_DIGITS, in_text
 from sturdygp.tables.model import as_columns
 
 # Points of either kind, flagged or not, that a browser draws quickly, and rows of a table.

@@ -1,4 +1,4 @@
-"""What the commands for tables say."""
+"""Messages of the commands for tables."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import BoolArray
-from sturdygp.cli.say import Saying
-from sturdygp.tables.counting import counted
+from sturdygp.cli.console import Saying
 from sturdygp.tables.flagging import FittedTable, flags
-from sturdygp.tables.inputs import listed
+from sturdygp.tables.formatting import counted, listed, rows_in_words
 from sturdygp.tables.model import Assessment
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.read import TableFile
-from sturdygp.tables.words import rows_in_words, summaries
 
 # Inputs that are named on a terminal; a report and JSON have more.
 SHOWN_INPUTS = 30
@@ -39,7 +37,7 @@ def say_fit(saying: Saying, fitted: FittedTable) -> None:
     """Which rows were fitted, and what was found."""
     saying.line("Rows", rows_in_words(fitted.rows), rows=dict(fitted.rows))
     saying.items("Note", fitted.notes, "fit_notes")
-    found = summaries(fitted)
+    found = fitted.summaries
     for target, paragraph in found.items():
         saying.line("Found", f"{target}: {paragraph}")
     saying.add(summary=found)

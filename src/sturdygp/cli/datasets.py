@@ -1,4 +1,4 @@
-"""The data files: which there are, whether they are here, and getting them."""
+"""Commands for data files: list them, download them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from textwrap import shorten
 
 import click
 
-from sturdygp.cli.say import tell
+from sturdygp.cli.console import tell
 from sturdygp.datasets.fetch import DataFileError, cache_folder, find_file, user_folder
 from sturdygp.datasets.files import FILES
 

@@ -1,4 +1,4 @@
-"""What a command tells: lines for a person, or one JSON document for a program."""
+"""Console output: lines for a person, or one JSON document for a program."""
 
 from __future__ import annotations
 
