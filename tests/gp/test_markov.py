@@ -6,11 +6,11 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
-from sturdygp.gp.uncertain import UncertainPosterior
 
 from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp import Sites, markov
 from sturdygp.gp.exact import ExactPrior
+from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.markov import MarkovPrior
 from sturdygp.gp.timeline import MOST_STEPS, Steps, Timeline
 from sturdygp.kernels import (
