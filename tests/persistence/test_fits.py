@@ -366,7 +366,6 @@ def test_load_refuses_entries_of_arrays_that_cannot_be(where, value, message, sa
         ),
         (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
     ],
-    ids=str,
 )
 def test_load_checks_the_numbers_of_other_methods(estimator, change, message, tmp_path):
     X, y = readings()
