@@ -25,7 +25,7 @@ from sturdygp.gp import Marginals, Sites
 from sturdygp.gp.low_rank import LEVEL_PRECISION, RoughPrior
 from sturdygp.inference.expectation_propagation import Propagation
 from sturdygp.inference.problem import Problem, default_kernel, with_fine_part
-from sturdygp.inference.variational import Trail, expected_log_sites
+from sturdygp.inference.variational import LatentState, expected_log_sites
 from sturdygp.kernels import Constant, Matern32, SquaredExponential, as_kernel
 from sturdygp.likelihoods.contamination import (
     Contamination,
@@ -73,8 +73,10 @@ def marginals():
     return Marginals(rng.normal(size=25), rng.uniform(0.1, 0.5, 25))
 
 
-def elbo(model, extra, latent, marginals):
-    return expected_log_sites(model.sites(extra, latent), marginals) + model.log_prior(extra, latent)
+def elbo(model, parameters, latent, marginals):
+    return expected_log_sites(model.sites(parameters, latent), marginals) + model.log_prior(
+        parameters, latent
+    )
 
 
 def mixture_state(model, rng):
@@ -96,14 +98,14 @@ def test_extra_gradient_equals_central_differences(model, marginals):
         / (2 * step)
         for h in step * np.eye(3)
     ]
-    np.testing.assert_allclose(model.extra_gradient(PARAMETERS, latent, marginals), numeric, rtol=1e-6)
+    np.testing.assert_allclose(model.parameter_gradient(PARAMETERS, latent, marginals), numeric, rtol=1e-6)
 
 
 def test_sites_equal_expected_log_joint(model, marginals):
     latent = mixture_state(model, np.random.default_rng(3))
     c, r = Contamination.of(PARAMETERS, model.shape), latent.responsibility
     share = np.append(0.6, np.full(model.shape.centres.size, 0.4 / model.shape.centres.size))
-    shift, cells = np.append(0.0, c.cell_shift), np.full((25, share.size - 1), c.cell_variance)
+    shift, cells = np.append(0.0, c.component_shift), np.full((25, share.size - 1), c.component_variance)
     sd = np.sqrt(np.column_stack([np.broadcast_to(c.noise * model.relative_noise, 25), cells]))
     f = 0.37
     direct = (r.T * (np.log(share / r.T) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
@@ -126,12 +128,12 @@ def test_update_raises_elbo_to_its_maximum(model, marginals):
 def test_tilted_moments_equal_quadrature(shape, relative):
     c = Contamination.of(PARAMETERS, shape)
     likelihood = FittedContamination(c, 0.7, relative_noise=np.array([relative]))
-    variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.cell_variance))
+    variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.component_variance))
     y, mean, variance = 1.3, 0.2, 0.4
     tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
 
     def joint(f, power):
-        noise = likelihood.share @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
+        noise = likelihood.mixing_weight @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
         return f**power * norm.pdf(f, mean, np.sqrt(variance)) * noise
 
     z, first, second = (quad(joint, -8, 8, args=(k,), epsabs=1e-12)[0] for k in range(3))
@@ -142,22 +144,22 @@ def test_tilted_moments_equal_quadrature(shape, relative):
 
 def test_contamination_round_trips_through_its_coordinates():
     c = Contamination(0.04, -1.5, 1.2, Shape.normal())
-    again = Contamination.of(c.extra, c.shape)
-    assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
-    assert c.extra[0] == pytest.approx(log(0.04))
-    assert exp(c.extra[1]) == pytest.approx(1.2)
+    again = Contamination.of(c.parameters, c.shape)
+    assert (again.noise, again.shift, again.scale) == pytest.approx((0.04, -1.5, 1.2))
+    assert c.parameters[0] == pytest.approx(log(0.04))
+    assert exp(c.parameters[1]) == pytest.approx(1.2)
 
 
 def test_best_extra_is_where_the_gradient_vanishes(model, marginals):
-    latent, extra = mixture_state(model, np.random.default_rng(5)), PARAMETERS
+    latent, parameters = mixture_state(model, np.random.default_rng(5)), PARAMETERS
     values = []
     burden = 3.0
     for _ in range(30):
-        values.append(elbo(model, extra, latent, marginals) - 0.5 * burden * exp(extra[0]))
-        extra = model.best_extra(extra, latent, marginals, burden)
+        values.append(elbo(model, parameters, latent, marginals) - 0.5 * burden * exp(parameters[0]))
+        parameters = model.best_parameters(parameters, latent, marginals, burden)
     assert np.all(np.diff(values) > -1e-10)
-    by_burden = np.array([0.5 * burden * exp(extra[0]), 0.0, 0.0])
-    np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), by_burden, atol=1e-6)
+    by_burden = np.array([0.5 * burden * exp(parameters[0]), 0.0, 0.0])
+    np.testing.assert_allclose(model.parameter_gradient(parameters, latent, marginals), by_burden, atol=1e-6)
 
 
 def test_best_extra_at_a_bound_is_the_best_within_it(model, marginals):
@@ -165,12 +167,12 @@ def test_best_extra_at_a_bound_is_the_best_within_it(model, marginals):
     outlier, cells = np.arange(25) < 15, model.shape.centres.size
     moved = replace(model, y=model.y + 400.0 * outlier)
     latent = MixtureState(np.vstack([~outlier, np.tile(outlier / cells, (cells, 1))]), np.float64(0.4))
-    extra = PARAMETERS
+    parameters = PARAMETERS
     for _ in range(50):
-        extra = moved.best_extra(extra, latent, marginals, np.array(0.0))
-    assert extra[2] == moved.prior.box[2, 1]
-    by_noise, by_spread, by_offset = moved.extra_gradient(extra, latent, marginals)
-    np.testing.assert_allclose([by_noise, by_spread], 0.0, atol=1e-6)
+        parameters = moved.best_parameters(parameters, latent, marginals, np.array(0.0))
+    assert parameters[2] == moved.prior.box[2, 1]
+    by_noise, by_scale, by_offset = moved.parameter_gradient(parameters, latent, marginals)
+    np.testing.assert_allclose([by_noise, by_scale], 0.0, atol=1e-6)
     assert by_offset > 0.0
 
 
@@ -251,8 +253,8 @@ def test_robust_fit_learns_contamination(rate, outliers):
     np.testing.assert_allclose(model.contamination_spread_, np.sqrt(outliers.variance), rtol=0.35)
     error = np.sqrt(np.mean((model.predict(data.X_test) - data.f_test) ** 2))
     assert error < 0.5
-    assert model.branch_proba_.shape == (100, 4, 2)
-    np.testing.assert_allclose(model.branch_proba_.sum(axis=-1), 1.0)
+    assert model.component_proba_.shape == (100, 4, 2)
+    np.testing.assert_allclose(model.component_proba_.sum(axis=-1), 1.0)
     assert "too high" in model.summary() or outliers.mean == 0.0
     assert model.summary().count("That is most of them") == (model.contamination_rate_ > 0.5).sum()
 
@@ -386,12 +388,12 @@ def test_second_part_initialisations_take_half_of_the_noise(inputs):
     kernel = default_kernel(X)
     both = with_fine_part(kernel, X)
     x = np.concatenate([kernel.theta, [log(0.04), 0.0, 0.0]])
-    found = Optimum(x, 0.0, np.zeros_like(x), Trail(None), Status.CONVERGED, 1, 1, (0.0,))
+    found = Optimum(x, 0.0, np.zeros_like(x), LatentState(None), Status.CONVERGED, 1, 1, (0.0,))
     starts = second_part_initialisations(both, found)
     for start, longer in zip(starts, (1.0, 2.0), strict=False):
         coarse, fine = start.kernel.parts
         assert coarse.theta == pytest.approx(kernel.theta)
-        assert (fine.variance, exp(start.extra[0])) == pytest.approx((0.02, 0.02))
+        assert (fine.variance, exp(start.parameters[0])) == pytest.approx((0.02, 0.02))
         assert fine.length_scale == pytest.approx(longer * np.array(both.parts[1].length_scale))
     # One input has one length.
     assert len(starts) == min(inputs, 2)
@@ -425,18 +427,18 @@ def test_theta_prior_is_cauchy_with_its_gradient():
 def test_function_prior_has_a_signal_to_noise_floor_with_its_gradient(kernel):
     X = np.random.default_rng(0).normal(size=(40, 2))
     prior = FunctionPrior.of(Problem(X, X[:, 0], kernel, np.random.default_rng(0)), 1.5)
-    extra = np.array([-0.4, 0.3, 0.8])
-    found = prior.at(kernel, extra)
-    squared_ratio = kernel.diag(X).mean() / np.exp(extra[0])
+    parameters = np.array([-0.4, 0.3, 0.8])
+    found = prior.at(kernel, parameters)
+    squared_ratio = kernel.diag(X).mean() / np.exp(parameters[0])
     lengths = length_scale_prior(kernel, X).log_density(kernel.theta)
     assert found.value == pytest.approx(lengths - 0.5 * 1.5**2 / squared_ratio)
-    both, size, h = np.concatenate([kernel.theta, extra]), kernel.theta.size, 1e-6
+    both, size, h = np.concatenate([kernel.theta, parameters]), kernel.theta.size, 1e-6
     values = [
         prior.at(kernel.with_theta((both + step)[:size]), (both + step)[size:]).value
         for step in (*(h * np.eye(both.size)), *(-h * np.eye(both.size)))
     ]
     differences = (np.array(values[: both.size]) - np.array(values[both.size :])) / (2.0 * h)
-    np.testing.assert_allclose(np.concatenate([found.by_theta, found.by_extra]), differences, atol=1e-8)
+    np.testing.assert_allclose(np.concatenate([found.by_theta, found.by_parameters]), differences, atol=1e-8)
 
 
 def test_screening_maximises_elbo_in_the_amplitude():
@@ -621,7 +623,7 @@ def test_parameter_covariance_is_zero_at_a_bound():
     x = np.append(kernel.theta, [0.0, 1.0, LARGEST_SHIFT])
     root = np.random.default_rng(0).normal(size=(6, 6))
     curvature = root @ root.T + np.eye(6)
-    optimum = Optimum(x, 0.0, np.zeros(6), Trail(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
+    optimum = Optimum(x, 0.0, np.zeros(6), LatentState(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
     found = parameter_covariance(optimum, kernel, ContaminationPrior().box)
     np.testing.assert_allclose(found, np.linalg.inv(curvature[:5, :5])[:3, :3])
     held = replace(kernel, length_scale_bounds=(1.0, 10.0))
@@ -776,7 +778,7 @@ def test_weights_are_the_expected_precision_of_components():
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
     narrow = model.noise_variance_ / model._outputs[0].scaling.scale ** 2
     likelihood = model._outputs[0].fit.likelihood
-    kept = narrow / float(likelihood.contamination.cell_variance)
+    kept = narrow / float(likelihood.contamination.component_variance)
     expected = 1.0 - model.outlier_proba_ + model.outlier_proba_ * kept
     np.testing.assert_allclose(model.weights_, np.minimum(expected, 1.0), rtol=1e-6)
 
@@ -818,7 +820,9 @@ def test_score_separates_the_value_of_the_optimum_into_elbo_and_prior(hypotheses
         score, start = each.score, each.start
         assert score.elbo + score.parameter_prior == pytest.approx(each.optimum.value, rel=1e-12)
         # The latent part was updated last. The posterior that follows from it is better, but hardly.
-        posterior = each.problem.prior(start.kernel).condition(each.model.sites(start.extra, start.latent))
+        posterior = each.problem.prior(start.kernel).condition(
+            each.model.sites(start.parameters, start.latent)
+        )
         assert -1e-9 < posterior.log_evidence - score.elbo < 0.1
 
 
@@ -847,7 +851,7 @@ def hypothesis_of(inlier, caution):
     model = ContaminationModel(problem.y, SHAPES[0], ContaminationPrior(caution=caution))
     latent = MixtureState(np.vstack([inlier, 1.0 - inlier]), np.array(inlier.mean()))
     x = np.append(problem.kernel.theta, PARAMETERS)
-    optimum = Optimum(x, 0.0, np.zeros_like(x), Trail(latent), Status.CONVERGED, 1, 1, (0.0,))
+    optimum = Optimum(x, 0.0, np.zeros_like(x), LatentState(latent), Status.CONVERGED, 1, 1, (0.0,))
     return Hypothesis(model, problem, FunctionPrior.of(problem, 1.5), optimum, 0.0)
 
 

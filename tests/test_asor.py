@@ -16,7 +16,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.gp import Sites, condition
 from sturdygp.inference import generalised_em as gem
 from sturdygp.inference.problem import Problem, default_kernel, paper_length_scale
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import (
@@ -33,7 +33,7 @@ from sturdygp.status import Status
 PRIORS = st.builds(
     AsorPrior,
     slab_shape=st.floats(0.3, 4.0),
-    nominal_proba=st.floats(0.05, 0.95),
+    inlier_proba=st.floats(0.05, 0.95),
     rate_shape=st.floats(1.5, 20.0),
     rate_rate=st.floats(0.05, 2.0),
     noise_dof=st.floats(0.5, 10.0),
@@ -54,7 +54,7 @@ def with_the_papers_start(p):
 def constants_of(prior: AsorPrior) -> literal.Constants:
     return literal.Constants(
         a=prior.slab_shape,
-        theta=prior.nominal_proba,
+        theta=prior.inlier_proba,
         A=prior.rate_shape,
         B=prior.rate_rate,
         nu0=prior.noise_dof,
@@ -80,7 +80,7 @@ def test_bound_rises_at_every_block_of_gem_and_equals_the_uncollapsed_one(prior,
     )
     R = state.marginals.second_moment(p.y) / state.noise_variance
     a_tilde, b_tilde = prior.slab_shape + 0.5, state.multipliers.rate + 0.5 * R
-    previous = state.bound
+    previous = state.elbo
     for block in (*gem.BLOCKS[2:], *gem.BLOCKS):
         state = block(state)
         if block is gem.update_factors:
@@ -91,7 +91,7 @@ def test_bound_rises_at_every_block_of_gem_and_equals_the_uncollapsed_one(prior,
             p.y,
             mu=state.mu,
             C=state.C,
-            omega=state.multipliers.nominal,
+            omega=state.multipliers.inlier_proba,
             a_tilde=a_tilde,
             b_tilde=b_tilde,
             noise=state.noise_variance,
@@ -101,19 +101,19 @@ def test_bound_rises_at_every_block_of_gem_and_equals_the_uncollapsed_one(prior,
             constants=constants,
             jitter=gem.JITTER,
         )
-        assert state.bound == pytest.approx(expected, rel=1e-7, abs=1e-6), block.__name__
-        assert state.bound >= previous - 1e-7 * abs(previous), block.__name__
-        previous = state.bound
+        assert state.elbo == pytest.approx(expected, rel=1e-7, abs=1e-6), block.__name__
+        assert state.elbo >= previous - 1e-7 * abs(previous), block.__name__
+        previous = state.elbo
 
 
 @given(prior=PRIORS, seed=st.integers(0, 200), rate=st.sampled_from([0.0, 0.3, 0.7]))
 @settings(deadline=None, max_examples=25)
 def test_bound_rises_at_every_step_of_the_collapsed_solver(prior, seed, rate):
     p = make_problem(16, rate, seed)
-    loop = Alternation(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
-    trail, previous = Trail(Multipliers.all_nominal(16, INITIAL_RATE, prior)), -np.inf
+    objective = VariationalObjective(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
+    trail, previous = LatentState(Multipliers.all_inliers(16, INITIAL_RATE, prior)), -np.inf
     for _ in range(4):
-        step = loop.evaluate(p.kernel, np.array([log(0.5)]), Trail(trail.latent))
+        step = objective.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
         assert step.gain >= -1e-10
         assert step.value >= previous - 1e-9
         trail, previous = step.carry, step.value
@@ -127,11 +127,11 @@ def test_bound_rises_at_every_step_of_the_collapsed_solver(prior, seed, rate):
 def test_collapsed_bound_equals_the_uncollapsed_one(prior, seed):
     p = make_problem(15, 0.3, seed, kernel=SquaredExponential((0.7, 0.9), 1.3))
     model, log_noise = AsorModel(p.y, prior), log(0.4)
-    latent = Multipliers.all_nominal(15, INITIAL_RATE, prior)
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
-    latent = loop.evaluate(p.kernel, np.array([log_noise]), Trail(latent)).carry.latent
+    latent = Multipliers.all_inliers(15, INITIAL_RATE, prior)
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    latent = objective.evaluate(p.kernel, np.array([log_noise]), LatentState(latent)).carry.latent
     posterior = condition(p.kernel, p.X, model.sites(np.array([log_noise]), latent))
-    value = loop.evaluate(p.kernel, np.array([log_noise]), Trail(latent))
+    value = objective.evaluate(p.kernel, np.array([log_noise]), LatentState(latent))
     updated = value.carry.latent
     S = (p.y - posterior.marginals().mean) ** 2 + posterior.marginals().variance
     expected = literal.elbo(
@@ -139,7 +139,7 @@ def test_collapsed_bound_equals_the_uncollapsed_one(prior, seed):
         p.y,
         mu=posterior.marginals().mean,
         C=posterior.covariance(p.X),
-        omega=updated.nominal,
+        omega=updated.inlier_proba,
         a_tilde=prior.slab_shape + 0.5,
         b_tilde=updated.rate + 0.5 * S / exp(log_noise),
         noise=exp(log_noise),
@@ -157,7 +157,7 @@ def test_gradient_of_the_bound_equals_central_differences(rate):
     p = make_problem(25, rate, seed=3)
     model = AsorModel(p.y, AsorPrior())
     latent = update_multipliers((p.y - np.median(p.y)) ** 2 / 0.5, 17.0, model.prior)
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
     x = np.append(p.kernel.theta, log(0.5))
 
     def bound(x):
@@ -166,7 +166,7 @@ def test_gradient_of_the_bound_equals_central_differences(rate):
             x[-1:], latent
         )
 
-    evaluation = loop.evaluate(p.kernel, x[-1:], Trail(latent))
+    evaluation = objective.evaluate(p.kernel, x[-1:], LatentState(latent))
     assert evaluation.value - evaluation.gain == pytest.approx(bound(x), rel=1e-12)
     for i, step in enumerate(1e-5 * np.eye(x.size)):
         assert evaluation.gradient[i] == pytest.approx(
@@ -190,7 +190,7 @@ def test_rate_update_is_where_the_bound_is_flat():
 def test_multipliers_do_not_overflow():
     q = update_multipliers(np.array([0.0, 1e3, 1e6, 1e300]), 20.0, AsorPrior())
     assert np.isfinite(q.log_scale).all()
-    assert np.all(q.nominal[1:] < 1e-200)
+    assert np.all(q.inlier_proba[1:] < 1e-200)
     assert np.all(np.diff(q.weight) < 0)
 
 
@@ -218,7 +218,7 @@ def test_gem_agrees_with_the_literal_transcription_iteration_by_iteration(rate, 
         np.testing.assert_allclose(phi_of(state.kernel), theirs.phi, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(state.mu, theirs.mu, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(state.multipliers.weight, theirs.w, rtol=1e-6)
-        np.testing.assert_allclose(state.multipliers.nominal, theirs.omega, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(state.multipliers.inlier_proba, theirs.omega, rtol=1e-6, atol=1e-9)
         assert state.noise_variance == pytest.approx(theirs.noise, rel=1e-6)
         assert state.multipliers.rate == pytest.approx(theirs.b, rel=1e-6)
         assert state.mean == pytest.approx(theirs.m, rel=1e-5, abs=1e-6)
@@ -297,14 +297,14 @@ def test_convergence_is_only_claimed_where_the_gradient_is_small(rate, seed):
     p = make_problem(60, rate, seed)
     method = Asor()
     fit = method.fit(p)
-    kernel, extra = fit.posterior.kernel, np.array([log(fit.noise_variance)])
+    kernel, parameters = fit.posterior.kernel, np.array([log(fit.noise_variance)])
     model = AsorModel(p.y, method.prior)
     # The latent part of the fit, to convergence at these parameters: what the claim is about.
     latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.outlier_model.rate)
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
-    gradient = loop.evaluate(kernel, extra, Trail(latent)).gradient
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    gradient = objective.evaluate(kernel, parameters, LatentState(latent)).gradient
     low, high = np.vstack([kernel.bounds, log_noise_box(LEAST_NOISE)]).T
-    x = np.append(kernel.theta, extra)
+    x = np.append(kernel.theta, parameters)
     held = ((x <= low + 1e-9) & (gradient < 0)) | ((x >= high - 1e-9) & (gradient > 0))
     assert fit.status is Status.CONVERGED
     assert np.abs(gradient[~held]).max() <= method.tol * 60
@@ -345,7 +345,7 @@ def test_starts_work_with_any_kernel_and_callbacks_are_called():
 
 def test_a_certain_spike_gives_standard_regression():
     p = make_problem(40, 0.0, 2)
-    prior = AsorPrior(nominal_proba=1 - 1e-13)
+    prior = AsorPrior(inlier_proba=1 - 1e-13)
     fit = Asor(prior=prior, tol=1e-8).fit(p)
     np.testing.assert_allclose(fit.weights, 1.0, atol=1e-9)
     np.testing.assert_allclose(fit.outlier_proba, 0.0, atol=1e-9)
@@ -361,7 +361,7 @@ def test_a_certain_spike_gives_standard_regression():
 
 def test_a_certain_spike_makes_the_variational_posterior_exact():
     p = make_problem(30, 0.0, 1, kernel=SquaredExponential((2.0, 2.0), 1.2))
-    marginals, _, draws = variational_and_exact(p, 0.25, AsorPrior(nominal_proba=1 - 1e-12), seed=0)
+    marginals, _, draws = variational_and_exact(p, 0.25, AsorPrior(inlier_proba=1 - 1e-12), seed=0)
     assert np.all(np.abs(marginals.mean - draws.f.mean(axis=0)) < 4.5 * gibbs.batch_error(draws.f))
     np.testing.assert_allclose(np.sqrt(marginals.variance), draws.f.std(axis=0), rtol=0.06)
 
@@ -388,7 +388,7 @@ def test_outlier_probability_of_new_readings_matches_numerical_integration():
     from scipy.stats import t as student
 
     outliers = FittedSpikeAndSlab(
-        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7)
+        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, inlier_proba=0.7)
     )
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
     for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
@@ -409,7 +409,7 @@ def test_densities_of_new_readings_are_those_of_the_mixture_without_multipliers(
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = FittedSpikeAndSlab(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
+    outliers = FittedSpikeAndSlab(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, inlier_proba=0.7))
     y = np.array([0.0, 0.5, 3.0, 20.0])
     found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12), np.full(4, 0.3)).log_density
     slab = student.logpdf(y, 2.0 * shape, scale=np.sqrt(4.0 * 0.3))
@@ -422,7 +422,7 @@ def test_densities_of_new_readings_are_those_of_the_mixture_without_multipliers(
     [
         ({"slab_shape": 0.0}, "slab_shape must be positive"),
         ({"rate_shape": 1.0}, "rate_shape must exceed 1"),
-        ({"nominal_proba": 1.0}, "nominal_proba must lie between 0 and 1"),
+        ({"inlier_proba": 1.0}, "inlier_proba must lie between 0 and 1"),
         ({"noise_scale": float("nan")}, "noise_scale must be positive"),
     ],
 )

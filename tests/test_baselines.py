@@ -29,7 +29,7 @@ from sturdygp.gp.sparse import SparsePrior
 from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
 from sturdygp.inference.laplace import approximate
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.kernels import Linear, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.mixture import Components, MixtureModel
@@ -262,7 +262,7 @@ def test_likelihood_derivatives_and_density():
         pairs += [(up.curvature(r)[k], down.curvature(r)[k]) for k in (0, 1)]
         for analytic, (a, b) in zip(likelihood.by_parameters(r), pairs, strict=True):
             np.testing.assert_allclose(analytic[i], (a - b) / (2 * h), rtol=1e-6, atol=1e-8)
-    power, constant = likelihood.power(0.5)
+    power, constant = likelihood.to_power(0.5)
     np.testing.assert_allclose(power.log_density(r) + constant, 0.5 * likelihood.log_density(r), rtol=1e-12)
 
 
@@ -324,8 +324,8 @@ def test_ep_reproduces_the_public_reference_value(neal):
     assert result.n_factorizations <= 20
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_ep_gradient_equals_central_differences(share):
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_ep_gradient_equals_central_differences(power):
     p = make_problem(25, 0.3, 4)
     x = np.append(p.kernel.theta, [log(0.2), log(4.0)])
     start = NaturalSites(np.ones(25), p.y)
@@ -333,14 +333,14 @@ def test_ep_gradient_equals_central_differences(share):
     def run(x):
         likelihood = TLikelihood(exp(x[-2]), exp(x[-1]))
         prior = ExactPrior.at(p.kernel.with_theta(x[:-2]), p.X)
-        return Propagation(prior, p.y, likelihood, share).run(start, careful=True)
+        return Propagation(prior, p.y, likelihood, power).run(start, careful=True)
 
     result = run(x)
-    by_noise = (result.tilted.by_log_noise.sum() + 0.5 * (1 - share) * 25) / share
+    by_noise = (result.tilted.by_log_noise.sum() + 0.5 * (1 - power) * 25) / power
     analytic = np.append(result.posterior.gradient().kernel, by_noise)
     numeric = numeric_gradient(lambda x: run(x).log_evidence, x, 1e-4)
     np.testing.assert_allclose(analytic, numeric[:-1], rtol=1e-4, atol=1e-4)
-    if share == 1.0:
+    if power == 1.0:
         assert result.tilted.by_log_dof.sum() == pytest.approx(numeric[-1], rel=1e-4, abs=1e-4)
 
 
@@ -455,14 +455,14 @@ def test_fallbacks_say_so(monkeypatch):
     original = student_t_method.Propagation.run
 
     def failing(self, start, *, careful):
-        calls.append(self.share)
-        if self.share == 1.0:
+        calls.append(self.power)
+        if self.power == 1.0:
             raise student_t_method.NotPositiveDefiniteError("on purpose")
         return original(self, start, careful=careful)
 
     monkeypatch.setattr(student_t_method.Propagation, "run", failing)
     assert "fractional" in StudentT("ep").fit(p).note
-    monkeypatch.setattr(student_t_method, "FRACTION", 1.0)
+    monkeypatch.setattr(student_t_method, "FALLBACK_POWER", 1.0)
     assert "variational Bayes" in StudentT("ep").fit(p).note
 
 
@@ -471,7 +471,7 @@ def test_long_tails_leave_little_to_fractions(dof, note, monkeypatch):
     original = student_t_method.Propagation.run
 
     def failing(self, start, *, careful):
-        if self.share == 1.0:
+        if self.power == 1.0:
             raise student_t_method.NotPositiveDefiniteError("on purpose")
         return original(self, start, careful=careful)
 
@@ -498,10 +498,10 @@ def test_many_degrees_of_freedom_are_standard(inference):
 def test_mixture_bound_rises_and_its_gradient_is_right(seed):
     p = make_problem(25, 0.3, seed)
     model = MixtureModel(p.y, MixturePrior())
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
-    trail, previous = Trail(Components.even(25, np.array([1.0, 10.0, 100.0]))), -np.inf
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    trail, previous = LatentState(Components.even(25, np.array([1.0, 10.0, 100.0]))), -np.inf
     for _ in range(4):
-        step = loop.evaluate(p.kernel, np.array([log(0.5)]), Trail(trail.latent))
+        step = objective.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
         assert step.gain >= -1e-10
         assert step.value >= previous - 1e-9
         trail, previous = step.carry, step.value
@@ -511,7 +511,7 @@ def test_mixture_bound_rises_and_its_gradient_is_right(seed):
         evidence = condition(p.kernel.with_theta(x[:-1]), p.X, model.sites(x[-1:], latent)).log_evidence
         return evidence + model.log_prior(x[-1:], latent)
 
-    gradient = loop.evaluate(p.kernel, x[-1:], Trail(latent)).gradient
+    gradient = objective.evaluate(p.kernel, x[-1:], LatentState(latent)).gradient
     np.testing.assert_allclose(gradient, numeric_gradient(bound, x), rtol=1e-5, atol=1e-6)
     assert np.all(np.diff(Mixture().fit(p).trace) >= -1e-6)
 
@@ -570,7 +570,7 @@ def test_mixture_of_three_and_bad_arguments():
 
 
 def test_vb_reaches_what_a_general_optimiser_reaches():
-    """The alternating loop against SciPy on the profiled bound, weights iterated to convergence."""
+    """The alternating objective against SciPy on the profiled bound, weights iterated to convergence."""
     p = make_problem(20, 0.2, 6)
     model = VbModel(p.y, learn_dof=False)
 

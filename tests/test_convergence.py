@@ -17,7 +17,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.estimators.inducing import automatic_inputs
 from sturdygp.experiments.methods import boxed_kernel
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.likelihoods.gaussian import GaussianModel
 from sturdygp.optimise import Evaluation, Flatness, maximise
 from sturdygp.status import Status
@@ -81,13 +81,13 @@ def variance_alone(x, carry, *, flat):
 def test_a_vanishing_variance_is_no_optimum(start):
     box = np.array([[-20.0, 5.0]])
 
-    def climb(flat):
+    def optimise(flat):
         return maximise(
             lambda x, carry: variance_alone(x, carry, flat=flat), np.array([start]), box, carry=None, tol=1e-2
         )
 
-    assert climb(flat=False).x == pytest.approx(start)
-    found = climb(flat=True)
+    assert optimise(flat=False).x == pytest.approx(start)
+    found = optimise(flat=True)
     assert found.status is Status.CONVERGED
     assert np.exp(found.x) == pytest.approx(2.0, rel=1e-3)
     assert found.n_evaluations < 40
@@ -110,8 +110,8 @@ def gradient_over_goal(variance, length_scale, noise):
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=40)
     kernel = replace(default_kernel(X), length_scale=(length_scale,), variance=variance)
     problem = Problem(X, y, kernel, rng)
-    loop = Alternation(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
-    found = loop.evaluate(kernel, np.array([np.log(noise)]), Trail(None))
+    objective = VariationalObjective(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
+    found = objective.evaluate(kernel, np.array([np.log(noise)]), LatentState(None))
     goal = np.minimum(found.flatness.goal, 1.0)
     return found.gradient, found.gradient / goal
 
@@ -137,13 +137,13 @@ def test_length_scales_that_reach_no_neighbour_are_told_from_an_optimum():
     y = rng.normal(size=40).cumsum()
     kernel, goals, gradients = default_kernel(X), [], []
     problem = Problem(X, y, kernel, rng)
-    loop = Alternation(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
+    objective = VariationalObjective(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
     for correlation in (1e-2, 1e-4):
         # exp(-1 / (2 l^2)) is the correlation of neighbours.
         short = replace(
             kernel, length_scale=((-2.0 * np.log(correlation)) ** -0.5,), length_scale_bounds=(0.1, 9.0)
         )
-        found = loop.evaluate(short, np.zeros(1), Trail(None))
+        found = objective.evaluate(short, np.zeros(1), LatentState(None))
         goals.append(found.flatness.goal[1])
         gradients.append(found.gradient[1])
     assert goals[1] == pytest.approx(1e-2 * goals[0], rel=0.05)

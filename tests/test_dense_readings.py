@@ -113,7 +113,7 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
     problem = Problem(x, y, default_kernel(x), rng)
     found = Search(problem, ContaminationPrior(), 0.5, 1e-3, 100).best(list(LEVELS)).best
     sites, start = found.optimum.carry.posterior.sites, resume(problem.kernel, found.optimum)
-    c, weight = Contamination.of(start.extra, found.model.shape), float(start.latent.inlier_weight)
+    c, weight = Contamination.of(start.parameters, found.model.shape), float(start.latent.inlier_weight)
     total = 0.0
     for i in range(25):
         silent = np.where(np.arange(25) == i, 0.0, sites.precision)
@@ -121,7 +121,9 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
         others = condition(start.kernel, x, Sites(sites.target, silent, sites.log_scale), mean).predict(
             x[[i]]
         )
-        cells = norm(others.mean + c.cell_shift, np.sqrt(others.variance + c.cell_variance)).pdf(y[i])
+        cells = norm(others.mean + c.component_shift, np.sqrt(others.variance + c.component_variance)).pdf(
+            y[i]
+        )
         inlier = norm(others.mean, np.sqrt(others.variance + c.noise)).pdf(y[i])
         total += np.log(weight * inlier + (1.0 - weight) * cells.mean())[0]
     assert found.leave_one_out_log_density == pytest.approx(total, rel=1e-8)

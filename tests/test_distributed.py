@@ -18,7 +18,7 @@ from sturdygp import (
 from sturdygp.datasets import UniformOutliers, make_synthetic
 from sturdygp.estimators.distributed import DaskRows
 from sturdygp.gp import posterior, sparse
-from sturdygp.gp.inputs import Spread
+from sturdygp.gp.inputs import ColumnMoments
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -70,9 +70,9 @@ def test_noise_that_grows_along_an_input_is_found_in_blocks_too():
     y = np.sin(x) + 0.1 * np.exp(0.25 * x) * rng.standard_normal(300)
     expected = RobustGPRegressor(inducing=25).fit(x[:, None], y)
     model = RobustGPRegressor(inducing=25).fit(in_blocks(x[:, None]), in_blocks(y))
-    assert expected.nominal_std_.max() > 3.0 * expected.nominal_std_.min()
+    assert expected.inlier_std_.max() > 3.0 * expected.inlier_std_.min()
     # Its steps end when one gains less than a twentieth of a nat.
-    np.testing.assert_allclose(np.asarray(model.nominal_std_), expected.nominal_std_, rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(model.inlier_std_), expected.inlier_std_, rtol=1e-3)
 
 
 @pytest.mark.usefixtures("not_kept")
@@ -164,7 +164,7 @@ def test_rows_by_number_and_their_spread(data):
     some[:BLOCK] = False
     kept = rows.where(some)
     np.testing.assert_array_equal(kept[np.arange(len(kept))], data.X[some])
-    spread = Spread.of(rows)
+    spread = ColumnMoments.of(rows)
     np.testing.assert_allclose(spread.std, data.X.std(axis=0), rtol=1e-12)
     np.testing.assert_allclose(spread.range, np.ptp(data.X, axis=0), rtol=1e-15)
     np.testing.assert_allclose(spread.mean, data.X.mean(axis=0), atol=1e-15)

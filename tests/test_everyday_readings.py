@@ -172,6 +172,6 @@ def test_robust_fit_ignores_a_constant_column():
     y = f + 0.1 * f * rng.normal(size=100)
     alone = RobustGPRegressor().fit(x[:, None], y)
     beside = RobustGPRegressor().fit(np.column_stack([x, np.ones((100, 3))]), y)
-    assert alone.nominal_std_.max() > 2.0 * alone.nominal_std_.min()
-    np.testing.assert_allclose(beside.nominal_std_, alone.nominal_std_, rtol=0.05)
+    assert alone.inlier_std_.max() > 2.0 * alone.inlier_std_.min()
+    np.testing.assert_allclose(beside.inlier_std_, alone.inlier_std_, rtol=0.05)
     np.testing.assert_array_equal(beside.outlier_proba_ > 0.5, alone.outlier_proba_ > 0.5)

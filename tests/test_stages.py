@@ -24,7 +24,7 @@ def problem():
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_a_sample_leads_to_the_same_optimum_with_fewer_factorisations(problem, method, monkeypatch):
     staged = method.fit(problem)
-    monkeypatch.setattr(stages, "FEWEST", problem.y.size)
+    monkeypatch.setattr(stages, "SMALLEST_SAMPLE", problem.y.size)
     direct = method.fit(problem)
     assert staged.status is direct.status is Status.CONVERGED
     assert staged.bound == pytest.approx(direct.bound, abs=1e-3)

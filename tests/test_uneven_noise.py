@@ -16,7 +16,7 @@ from sturdygp import RobustGPRegressor, StandardGPRegressor
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.posterior import Marginals
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import Alternation, Trail, expected_log_sites
+from sturdygp.inference.variational import LatentState, VariationalObjective, expected_log_sites
 from sturdygp.kernels import SquaredExponential
 from sturdygp.likelihoods.contamination import (
     Contamination,
@@ -27,11 +27,11 @@ from sturdygp.likelihoods.contamination import (
 )
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.likelihoods.gaussian import GaussianModel
-from sturdygp.likelihoods.heteroscedastic import NoiseProfile, Ranks, bends
+from sturdygp.likelihoods.heteroscedastic import Ranks, VarianceFunction, bends
 from sturdygp.methods.robust import heteroscedastic
 from sturdygp.methods.robust.heteroscedastic import optimised_on, parameter_covariance, with_variance_function
 from sturdygp.methods.robust.variance_function import NoiseParameters, Residuals
-from sturdygp.persistence.fits import decode_profile
+from sturdygp.persistence.fits import decode_variance_function
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
@@ -138,7 +138,7 @@ def test_likeliest_raises_the_log_density_to_its_maximum(residuals, design):
     information = residuals.information(noise, design)
     gradient = design @ information.gradient - noise.held * noise.coefficients
     np.testing.assert_allclose(gradient, 0.0, atol=1e-3)
-    assert information.inlier.mean() == pytest.approx(noise.share, abs=1e-3)
+    assert information.inlier.mean() == pytest.approx(noise.inlier_weight, abs=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=["normal", "flat"])
@@ -149,8 +149,8 @@ def test_expected_residuals_add_up_to_the_elbo(shape):
     relative, share = np.exp(rng.normal(size=25)), 0.7
     c = Contamination.of(PARAMETERS, shape)
     model = ContaminationModel(y, shape, ContaminationPrior(), relative)
-    shift, cells = np.append(0.0, c.cell_shift), shape.centres.size
-    variance = np.column_stack([c.noise * relative, np.full((25, cells), c.cell_variance)])
+    shift, cells = np.append(0.0, c.component_shift), shape.centres.size
+    variance = np.column_stack([c.noise * relative, np.full((25, cells), c.component_variance)])
     expected = np.stack([marginals.second_moment(y - each) for each in shift], axis=1)
     shares = np.append(share, np.full(cells, (1 - share) / cells))
     log_joint = np.log(shares) - 0.5 * (np.log(2 * np.pi * variance) + expected / variance)
@@ -167,7 +167,7 @@ def test_left_out_residuals_with_constant_noise_equal_the_likelihood():
     prior = Problem(X, y, SquaredExponential((1.0,)), np.random.default_rng(0)).prior(
         SquaredExponential((1.0,))
     )
-    posterior = prior.condition(likelihood.sites(y, np.tile(likelihood.share, (40, 1))))
+    posterior = prior.condition(likelihood.sites(y, np.tile(likelihood.mixing_weight, (40, 1))))
     residuals = Residuals.left_out(y, posterior, likelihood)
     constant = NoiseParameters(0.6, np.array([log(likelihood.noise)]))
     log_z = likelihood.tilted(y, posterior.leave_one_out()).log_z.sum()
@@ -208,7 +208,7 @@ def compared_with_standard_gp(seed, rate):
     flagged = model.outlier_proba_ > 0.5
     assert flagged[outlier].all()
     # Found to within a factor of two almost everywhere; constant noise would be off by a factor of three.
-    assert np.mean(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0)) > 0.9
+    assert np.mean(np.abs(np.log(model.inlier_std_ / noise)) < log(2.0)) > 0.9
     ordinary = StandardGPRegressor(n_starts=2).fit(X[~outlier], y[~outlier])
     ours, theirs = (np.sqrt(np.mean(((m.predict(X) - f) / noise) ** 2)) for m in (model, ordinary))
     again = f + noise * np.random.default_rng(100 + seed).normal(size=f.size)
@@ -248,7 +248,7 @@ def test_homoscedastic_noise_has_no_variance_function(seed):
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=100) + 3.0 * (rng.uniform(size=100) < 0.1)
     model = RobustGPRegressor().fit(X, y)
     assert variance_function_of(model) is None
-    np.testing.assert_allclose(model.nominal_std_, np.sqrt(model.noise_variance_), rtol=1e-12)
+    np.testing.assert_allclose(model.inlier_std_, np.sqrt(model.noise_variance_), rtol=1e-12)
 
 
 def test_variance_function_may_follow_an_input():
@@ -257,7 +257,7 @@ def test_variance_function_may_follow_an_input():
     noise = 0.03 * np.exp(0.3 * X[:, 1])
     model = RobustGPRegressor().fit(X, np.sin(X[:, 0]) + noise * rng.normal(size=200))
     assert variance_function_of(model).along == 1
-    assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
+    assert np.all(np.abs(np.log(model.inlier_std_ / noise)) < log(2.0))
     assert "most where input 1 is high" in model.summary()
     assert "most where depth is high" in model.summary(np.array(["time", "depth"]))
     with pytest.raises(ValueError, match=r"inputs must have 2 names, got \['depth'\]"):
@@ -268,7 +268,7 @@ def test_variance_function_respects_least_noise():
     X, y, *_ = growing(200, seed=1)
     model = RobustGPRegressor(prior=ContaminationPrior(least_noise=0.1)).fit(X, y)
     assert variance_function_of(model) is not None
-    assert model.nominal_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
+    assert model.inlier_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
 
 
 @pytest.fixture
@@ -315,10 +315,13 @@ def test_parameter_covariance_is_the_inverse_curvature_of_the_elbo(inputs, refit
     trusted, hypothesis, optimum = refits[-1]
     kernel, box = hypothesis.problem.kernel, hypothesis.model.prior.box[:1]
     model = GaussianModel(hypothesis.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
-    loop, size = Alternation(model, hypothesis.problem, box, hypothesis.function_prior), kernel.theta.size
+    objective, size = (
+        VariationalObjective(model, hypothesis.problem, box, hypothesis.function_prior),
+        kernel.theta.size,
+    )
 
     def gradient(x):
-        return loop.evaluate(kernel.with_theta(x[:size]), x[size:], Trail(None)).gradient
+        return objective.evaluate(kernel.with_theta(x[:size]), x[size:], LatentState(None)).gradient
 
     h = 1e-4
     steps = h * np.eye(size + 1)
@@ -346,8 +349,8 @@ def test_variance_function_is_not_bent_by_exact_observations(seed):
     x = np.sort(rng.uniform(0.0, 10.0, 100))
     f = np.where(on, 5.0 + 2.0 * np.sin(x), 0.0)
     model = RobustGPRegressor().fit(np.column_stack([x, on]), f + 0.5 * on * rng.standard_normal(100))
-    assert 0.35 < np.median(model.nominal_std_[on]) < 0.7
-    assert model.nominal_std_.max() < 1.0
+    assert 0.35 < np.median(model.inlier_std_[on]) < 0.7
+    assert model.inlier_std_.max() < 1.0
     assert np.count_nonzero(model.outlier_proba_ > 0.5) <= 3
 
 
@@ -355,13 +358,13 @@ def test_heteroscedastic_fit_does_not_depend_on_units_or_order(model):
     X, y, *_ = growing()
     order = np.random.default_rng(1).permutation(len(y))
     other = RobustGPRegressor().fit(1e3 * X[order], 1e6 + 1e4 * y[order])
-    np.testing.assert_allclose(other.nominal_std_, 1e4 * model.nominal_std_[order], rtol=1e-3)
+    np.testing.assert_allclose(other.inlier_std_, 1e4 * model.inlier_std_[order], rtol=1e-3)
     np.testing.assert_allclose(other.predict(1e3 * X), 1e6 + 1e4 * model.predict(X), rtol=1e-4)
 
 
 def test_predictions_include_heteroscedastic_noise(model):
     X, y, *_ = growing()
-    noise = model.nominal_std_**2
+    noise = model.inlier_std_**2
     assert noise.max() > 4.0 * noise.min()
     mean, std = model.predict(X, return_std=True)
     _, with_noise = model.predict(X, return_std=True, include_noise=True)
@@ -394,7 +397,7 @@ def test_variance_function_survives_a_file(model, tmp_path):
     X, *_ = growing()
     model.save(tmp_path / "model.sgp")
     again = sturdygp.load(tmp_path / "model.sgp")
-    np.testing.assert_array_equal(again.nominal_std_, model.nominal_std_)
+    np.testing.assert_array_equal(again.inlier_std_, model.inlier_std_)
     for ours, theirs in zip(
         again.predict(X, return_std=True, include_noise=True),
         model.predict(X, return_std=True, include_noise=True),
@@ -407,9 +410,9 @@ def test_variance_function_survives_a_file(model, tmp_path):
 def test_decode_profile_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
-    assert decode_profile(Record("profile", document, arrays), 3).along == 2
+    assert decode_variance_function(Record("profile", document, arrays), 3).along == 2
     with pytest.raises(ModelFileError, match="number of one of 2 inputs"):
-        decode_profile(Record("profile", document, arrays), 2)
+        decode_variance_function(Record("profile", document, arrays), 2)
 
 
 @pytest.mark.parametrize(
@@ -421,14 +424,14 @@ def test_decode_profile_refuses_a_missing_input():
     ],
 )
 def test_noise_profile_words_say_where_noise_is_largest(bend, along, words):
-    profile = NoiseProfile(along, Ranks.of(np.arange(5.0)), np.array(bend))
+    profile = VarianceFunction(along, Ranks.of(np.arange(5.0)), np.array(bend))
     assert profile.words(["depth"]) == words
 
 
 def test_heteroscedastic_fit_works_with_inducing_inputs():
     X, y, _, noise, _ = growing(600, seed=3)
     model = RobustGPRegressor(inducing=40).fit(X, y)
-    assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
+    assert np.all(np.abs(np.log(model.inlier_std_ / noise)) < log(2.0))
     assert np.mean(model.outlier_proba_ > 0.5) < 0.01
 
 
@@ -443,4 +446,4 @@ def test_search_returns_to_the_hypothesis_without_outliers():
 def test_variance_function_respects_rounding():
     X, y, *_ = growing(300, seed=4)
     model = RobustGPRegressor().fit(X, np.round(y))
-    assert model.nominal_std_.min() >= 1.0 / np.sqrt(2.0 * np.pi) - 1e-9
+    assert model.inlier_std_.min() >= 1.0 / np.sqrt(2.0 * np.pi) - 1e-9

@@ -164,8 +164,8 @@ class FittedOutput:
         return f"{count} of {total} readings {'is' if count == 1 else 'are'} probably faulty"
 
     @cached_property
-    def nominal_std(self) -> FloatArray:
-        """Standard deviation of nominal noise at each observation of the fit, in the units of y."""
+    def inlier_std(self) -> FloatArray:
+        """Standard deviation of the noise of inliers at each observation of the fit, in the units of y."""
         noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
         if self.fit.likelihood.variance_function is not None:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
@@ -177,7 +177,7 @@ class FittedOutput:
         if function is None:
             noise = scale * float(np.sqrt(self.fit.noise_variance))
             return f"Nominal readings scatter by {noise:.3g} around the function."
-        low, high = self.nominal_std.min(), self.nominal_std.max()
+        low, high = self.inlier_std.min(), self.inlier_std.max()
         where = function.words(inputs)
         return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {where}."
 
@@ -186,7 +186,7 @@ class FittedOutput:
         """Whether nominal readings scatter more than the function varies over the rows of the fit."""
         X = self.fit.posterior.inputs
         function = self.scaling.scale * gather(X, self.fit.posterior.predict_mean, joined)
-        return float(np.std(function)) < float(np.median(self.nominal_std))
+        return float(np.std(function)) < float(np.median(self.inlier_std))
 
     @property
     def n_inducing(self) -> int | None:
