@@ -291,7 +291,7 @@ def test_load_refuses_a_document_that_was_changed(change, message, saved, tmp_pa
         loads(rewritten(saved, path, change), path)
 
 
-def test_ledger_comes_back_and_files_without_one_say_so(fitted, saved, tmp_path):
+def test_load_gives_back_the_ledger_and_files_without_one_say_so(fitted, saved, tmp_path):
     path = tmp_path / "model.sgp"
     again = loads(saved, path)
     assert again._outputs[0].fit.ledger == fitted._outputs[0].fit.ledger
