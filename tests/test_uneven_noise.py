@@ -31,7 +31,7 @@ from sturdygp.likelihoods.heteroscedastic import NoiseProfile, Ranks, bends
 from sturdygp.methods.robust import heteroscedastic
 from sturdygp.methods.robust.heteroscedastic import optimised_on, parameter_covariance, with_variance_function
 from sturdygp.methods.robust.variance_function import NoiseParameters, Residuals
-from sturdygp.persistence.fits import decode_profile
+from sturdygp.persistence.fits import decode_noise
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
@@ -404,12 +404,12 @@ def test_variance_function_survives_a_file(model, tmp_path):
     assert again.summary() == model.summary()
 
 
-def test_decode_profile_refuses_a_missing_input():
+def test_decode_noise_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
-    assert decode_profile(Record("profile", document, arrays), 3).along == 2
+    assert decode_noise(Record("profile", document, arrays), 3).along == 2
     with pytest.raises(ModelFileError, match="number of one of 2 inputs"):
-        decode_profile(Record("profile", document, arrays), 2)
+        decode_noise(Record("profile", document, arrays), 2)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from sturdygp.cli.console import printable, tell
+from sturdygp.cli.console import echo, printable
 from sturdygp.cli.datasets import datasets
 from sturdygp.cli.demo import run_demo
 from sturdygp.cli.experiments import export, figure, reproduce, status, table
@@ -32,7 +32,7 @@ class Commands(click.Group):
         return super().main(*args, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """What stands before the command."""
+        """Parse the arguments before the command."""
         with errors_printable():
             return super().parse_args(ctx, args)
 
@@ -42,7 +42,7 @@ class Commands(click.Group):
             with errors_printable():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            tell("Interrupted", err=True)
+            echo("Interrupted", err=True)
             ctx.exit(INTERRUPTED)
 
 
@@ -86,7 +86,7 @@ CITATION = """\
 
 def _cite(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        tell(CITATION % version("sturdygp"))
+        echo(CITATION % version("sturdygp"))
         context.exit()
 
 

@@ -39,7 +39,7 @@ class Checkpoint:
     written: float = -np.inf
 
     def read(self) -> Resume | None:
-        """Where the fit was; None if there is no file."""
+        """Read the state of the fit; None if there is no file."""
         if not self.path.exists():
             return None
         try:
@@ -47,7 +47,7 @@ class Checkpoint:
             return self._decode(archive)
         except ModelFileError as error:
             raise ModelFileError(
-                f"{self.path} is no checkpoint of this fit: {error}. Delete it to start afresh"
+                f"{self.path} is no checkpoint of this fit: {error}. Delete it to fit afresh"
             ) from error
 
     def _decode(self, archive: Archive) -> Resume:
@@ -65,10 +65,10 @@ class Checkpoint:
         )
 
     def keep(self, step: Step, *, at_once: bool = False) -> None:
-        """Write where the climb is, unless that was done a moment ago."""
+        """Write the state of the optimisation, unless that was done a moment ago."""
         now = time.monotonic()
-        climbing = step.optimum is not None and isinstance(step.optimum.carry, Trail)
-        if step.optimum is None or not climbing or (now - self.written < INTERVAL and not at_once):
+        optimising = step.optimum is not None and isinstance(step.optimum.carry, Trail)
+        if step.optimum is None or not optimising or (now - self.written < INTERVAL and not at_once):
             return
         state, store = state_of(step.optimum), ArrayStore()
         document = {
@@ -84,11 +84,11 @@ class Checkpoint:
 
 
 def fingerprint(problem: Problem, method: Method, settings: str) -> str:
-    """What tells a fit from others: its data, what its method was told, its settings, and its kernel."""
+    """Hash that tells a fit from others: its data, the arrays of its method, its settings and its kernel."""
     hashed = sha256(f"{settings} {problem.kernel!r}".encode())
     inputs = () if isinstance(problem.X, Rows) else (problem.X,)
-    told = (value for value in vars(method).values() if isinstance(value, np.ndarray))
-    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *told):
+    given = (value for value in vars(method).values() if isinstance(value, np.ndarray))
+    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *given):
         hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()
 
@@ -115,8 +115,8 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Attendance:
-    """What the caller wants to hear and keep of the fits of all outputs, and to start them from.
+class FitHooks:
+    """Listeners and checkpoints of the fits of all outputs, and the earlier fits that initialise them.
 
     ``previous`` are earlier fits, or none.
     """
@@ -126,8 +126,8 @@ class Attendance:
     checkpoint: PathLike | None
     previous: Sequence[FittedOutput]
 
-    def start(self, problem: Problem, output: int, fingerprint: str) -> Problem:
-        """The problem with those who listen, from where it starts."""
+    def attach(self, problem: Problem, output: int, fingerprint: str) -> Problem:
+        """Give a problem its listeners, and its initialisation."""
         if output < len(self.previous):
             problem = warmed(problem, self.previous[output], fingerprint)
         if self.checkpoint is None:
@@ -153,7 +153,7 @@ class Attendance:
 def warmed(problem: Problem, previous: FittedOutput, fingerprint: str) -> Problem:
     """The problem from where the same fit ended; with other data or settings, from its kernel.
 
-    Weights and outlier probabilities belong to readings: those of others mislead.
+    Weights and outlier probabilities belong to observations: those of others mislead.
     """
     kernel, found = previous.fit.posterior.kernel, previous.fit.resume
     finer, same = problem.finer, kernel.parameter_names == problem.kernel.parameter_names
@@ -178,7 +178,7 @@ def checkpoint_path(path: PathLike, output: int, n_outputs: int) -> Path:
     return Path(path) if n_outputs == 1 else Path(f"{os.fspath(path)}.{output}")
 
 
-def check_watchers(verbose: object, callback: object, checkpoint: object) -> None:
+def check_hooks(verbose: object, callback: object, checkpoint: object) -> None:
     """Refuse what would only fail once a fit is under way."""
     if not isinstance(verbose, Real | np.bool_):
         raise ValueError(f"verbose must be 0, 1 or 2, got {verbose!r}")
@@ -202,10 +202,10 @@ class Progress:
     output : int
         The column of y.
     iteration : int
-        Iterations with all readings so far, in all climbs.
+        Iterations with all observations so far, from all initialisations.
     bound : float
         The highest bound so far, or evidence, for scaled targets. It may fall where a method goes on with
-        another objective: Student-t from variational Bayes to what is asked for, RCGP with new weights.
+        another objective: Student-t from variational Bayes to the chosen inference, RCGP with new weights.
     seconds : float
         Time since the first of these iterations.
     seconds_left : float or None
@@ -240,7 +240,7 @@ class Pace:
     iterations: int = 0
 
     def progress(self, step: Step) -> Progress:
-        """What to tell of a step.
+        """Report a step.
 
         Examples
         --------

@@ -102,7 +102,7 @@ class ArrayStore:
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """What is in a file: a JSON document that refers to arrays by number, and the checksum of both."""
+    """Content of a file: a JSON document that refers to arrays by number, and the checksum of both."""
 
     document: Json
     arrays: Sequence[AnyArray]
@@ -140,7 +140,7 @@ def write_archive(path: Path, document: Json, store: ArrayStore) -> None:
 
 
 def checksum(document: Json, contents: Sequence[bytes]) -> str:
-    """SHA-256 of a document and its arrays, however the document is laid out; its own checksum aside.
+    """SHA-256 of a document and its arrays, however the document is laid out; but for its own checksum.
 
     It tells files that were damaged or edited. It is no signature: whoever edits a file can make it anew.
     """

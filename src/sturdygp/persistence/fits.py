@@ -40,7 +40,7 @@ def encode_prior(prior: Prior) -> Json:
 
 
 def decode_prior(record: Record) -> Any:
-    """What :func:`encode_prior` described."""
+    """Read back what :func:`encode_prior` described."""
     cls = PRIORS.get(record.text("class"))
     if cls is None:
         raise record.fail("class", "the name of a prior that sturdygp knows")
@@ -70,7 +70,7 @@ def encode_fit(fit: Fit, store: ArrayStore) -> Json:
 
 
 def decode_fit(record: Record, n_features: int) -> Fit:
-    """What :func:`encode_fit` described, for so many inputs; its arrays have an entry for each reading."""
+    """Read back what :func:`encode_fit` described; its arrays have an entry for each observation."""
     posterior = decode_posterior(record.child("posterior"), n_features)
     n, status = len(posterior.sites), record.text("status")
     if status not in Status.__members__:
@@ -130,7 +130,7 @@ def encode_likelihood(likelihood: FittedLikelihood, store: ArrayStore) -> Json:
         "noise_variance": plain_number(likelihood.noise_variance),
         "outlier_model": encode_outliers(likelihood, store) if likelihood.tells_outliers else None,
         "dof": dof,
-        "noise_profile": None if function is None else encode_profile(function, store),
+        "noise_profile": None if function is None else encode_noise(function, store),
     }
 
 
@@ -141,24 +141,24 @@ def decode_likelihood(record: Record, n_features: int) -> FittedLikelihood:
     if record.given("outlier_model"):
         likelihood = decode_outliers(record.child("outlier_model"))
         if record.given("noise_profile") and isinstance(likelihood, FittedContamination):
-            return replace(likelihood, profile=decode_profile(record.child("noise_profile"), n_features))
+            return replace(likelihood, profile=decode_noise(record.child("noise_profile"), n_features))
         return likelihood
     return FittedGaussian(noise) if dof is None else FittedStudentT(TLikelihood(noise, dof))
 
 
-def encode_profile(profile: NoiseProfile, store: ArrayStore) -> Json:
-    """Where nominal noise is larger than elsewhere."""
+def encode_noise(function: NoiseProfile, store: ArrayStore) -> Json:
+    """Heteroscedastic noise: its variance along an input or the function."""
     return {
-        "along": profile.along,
-        "values": store.add(profile.ranks.values),
-        "ranks": store.add(profile.ranks.ranks),
-        "bend": store.add(profile.bend),
-        "least": plain_number(profile.least),
+        "along": function.along,
+        "values": store.add(function.ranks.values),
+        "ranks": store.add(function.ranks.ranks),
+        "bend": store.add(function.bend),
+        "least": plain_number(function.least),
     }
 
 
-def decode_profile(record: Record, n_features: int) -> NoiseProfile:
-    """What :func:`encode_profile` described."""
+def decode_noise(record: Record, n_features: int) -> NoiseProfile:
+    """Read back what :func:`encode_noise` described."""
     along = record.integer("along") if record.given("along") else None
     if along is not None and not 0 <= along < n_features:
         raise record.fail("along", f"the number of one of {n_features} inputs")
@@ -187,11 +187,11 @@ def encode_outliers(model: FittedLikelihood, store: ArrayStore) -> Json:
             "ratio": store.add(model.ratio),
         }
     if isinstance(model, FittedContamination):
-        return {"class": "BranchLikelihood", **encode_branches(model, store)}
+        return {"class": "BranchLikelihood", **encode_contamination(model, store)}
     raise ValueError(f"a model of outliers of type {type(model).__name__} cannot be saved")
 
 
-def encode_branches(model: FittedContamination, store: ArrayStore) -> Json:
+def encode_contamination(model: FittedContamination, store: ArrayStore) -> Json:
     """Contamination as it was learned."""
     found = model.contamination
     return {
@@ -202,17 +202,17 @@ def encode_branches(model: FittedContamination, store: ArrayStore) -> Json:
         "shape": found.shape.name,
         "centres": store.add(found.shape.centres),
         "width": plain_number(found.shape.width),
-        "found": None if model.found is None else encode_faults(model.found),
+        "found": None if model.found is None else encode_moments(model.found),
     }
 
 
-def encode_faults(faults: OutlierMoments) -> Json:
-    """What the faulty readings were off by."""
-    return {name: plain_number(value) for name, value in asdict(faults).items() if value is not None}
+def encode_moments(moments: OutlierMoments) -> Json:
+    """Moments of what the outliers are off by."""
+    return {name: plain_number(value) for name, value in asdict(moments).items() if value is not None}
 
 
 def decode_outliers(record: Record) -> KnownModel:
-    """What :func:`encode_outliers` described."""
+    """Read back what :func:`encode_outliers` described."""
     decode = OUTLIER_MODELS.get(record.text("class"))
     if decode is None:
         raise record.fail("class", "the name of a model of outliers that sturdygp knows")
@@ -237,8 +237,8 @@ def decode_mixture(record: Record) -> FittedMixture:
     return FittedMixture(noise, share, record.finite_floats("ratio", len(share), above=0.0))
 
 
-def decode_branches(record: Record) -> FittedContamination:
-    """Nominal readings, and faults with a learned shift, spread and shape."""
+def decode_contamination(record: Record) -> FittedContamination:
+    """Inliers, and outliers with a learned shift, standard deviation and shape."""
     centres, width = record.finite_floats("centres", None), record.finite("width", above=0.0)
     if not centres.size:
         raise record.fail("centres", "one number at least")
@@ -248,13 +248,13 @@ def decode_branches(record: Record) -> FittedContamination:
         spread=np.asarray(record.finite("spread", above=0.0)),
         shape=Shape(record.text("shape"), centres, width),
     )
-    nominal = record.finite("nominal", above=0.0, most=1.0)
-    found = decode_faults(record.child("found")) if record.given("found") else None
-    return FittedContamination(contamination, nominal, found)
+    weight = record.finite("nominal", above=0.0, most=1.0)
+    found = decode_moments(record.child("found")) if record.given("found") else None
+    return FittedContamination(contamination, weight, found)
 
 
-def decode_faults(record: Record) -> OutlierMoments:
-    """What :func:`encode_faults` described."""
+def decode_moments(record: Record) -> OutlierMoments:
+    """Read back what :func:`encode_moments` described."""
     above = record.finite("above", least=0.0, most=MOST_PROBABLE) if record.given("above") else None
     return OutlierMoments(record.finite("shift"), record.finite("spread", least=0.0), above)
 
@@ -262,5 +262,5 @@ def decode_faults(record: Record) -> OutlierMoments:
 OUTLIER_MODELS: dict[str, Callable[[Record], KnownModel]] = {
     "AsorOutliers": decode_asor,
     "MixtureOutliers": decode_mixture,
-    "BranchLikelihood": decode_branches,
+    "BranchLikelihood": decode_contamination,
 }

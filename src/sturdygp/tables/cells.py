@@ -95,7 +95,7 @@ MOST_EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class CellFormat:
-    """What stands for a missing value, and the decimal mark of numbers that are written as text."""
+    """Texts that stand for a missing value, and the decimal mark of numbers that are written as text."""
 
     missing: tuple[str, ...] = ()
     decimal: str = "."
@@ -187,7 +187,7 @@ class Cells:
         return self.given & self.values.str.contains(ZONE).to_numpy(dtype=bool)
 
     def have_zones(self) -> bool:
-        """Whether times tell their zones."""
+        """Tell whether times tell their zones."""
         return bool(self.zoned().any())
 
     def clocks(self, clock_format: str) -> FloatArray:
@@ -230,7 +230,7 @@ class Cells:
 
     @property
     def numeric(self) -> bool:
-        """Whether the cells are numbers, but for some remarks; dates of digits alone are numbers too."""
+        """Tell whether the cells are numbers, but for some remarks; dates of digits alone are numbers too."""
         return not self.lists and bool(self.given.any()) and self.are_remarks(self.not_numbers())
 
     @cached_property
@@ -245,7 +245,7 @@ class Cells:
 
     @cached_property
     def kind(self) -> Kind:
-        """What the column holds."""
+        """Kind of what the column holds."""
         if not self.given.any():
             return "empty"
         if self.lists:
@@ -257,7 +257,7 @@ class Cells:
         return "clock" if self.clock_format() is not None else "text"
 
     def are_remarks(self, odd: BoolArray) -> bool:
-        """Whether cells are so few that the others tell what the column holds."""
+        """Tell whether cells are so few that the others tell what the column holds."""
         return bool(odd[self.given].mean() <= REMARKS)
 
     def time_format(self) -> str | None:
@@ -309,7 +309,7 @@ class Columns:
         return self._known[name]
 
     def __contains__(self, name: str) -> bool:
-        """Whether the table has a column."""
+        """Tell whether the table has a column."""
         return name in self.frame
 
     def __len__(self) -> int:
@@ -320,7 +320,7 @@ class Columns:
 def plain_text(cell: Any) -> str:
     """A cell as text without blanks around it; an empty one is an empty text.
 
-    Whole numbers look the same whether or not others in their column are missing.
+    Whole numbers are written alike, also where others in their column are missing.
 
     Examples
     --------
@@ -335,17 +335,17 @@ def plain_text(cell: Any) -> str:
 
 
 def is_number(column: pd.Series[Any]) -> bool:
-    """Whether the cells are numbers already."""
+    """Tell whether the cells are numbers already."""
     return bool(pd.api.types.is_numeric_dtype(column))
 
 
 def is_time(column: pd.Series[Any]) -> bool:
-    """Whether the cells are times already."""
+    """Tell whether the cells are times already."""
     return bool(pd.api.types.is_datetime64_any_dtype(column))
 
 
 def is_numeric(text: str) -> bool:
-    """Whether a text is a number.
+    """Tell whether a text is a number.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from sturdygp.tables.plan import Plan
 from sturdygp.tables.timestamps import COMPACT, DOTTED_CLOCK, SHORT_DAY, TIME_EXAMPLES, TIME_LIKE, TIMES_READ
 
 
-def check_one_reading(name: str, cells: Cells) -> None:
+def check_unambiguous(name: str, cells: Cells) -> None:
     """Refuse dates in which the day may as well be the month or the year, or which may be times of day."""
     chosen, *others = cells.time_formats
     times = cells.times(chosen)

@@ -18,7 +18,7 @@ MOST_DIGITS = 15
 
 
 def readable(values: FloatArray, widths: ArrayLike) -> FloatArray:
-    """Values to the digits that tell something beside a width, such as half that of their interval.
+    """Round values to the digits that mean something, given a width such as half that of their interval.
 
     Examples
     --------
