@@ -27,6 +27,11 @@ from sturdygp.report.table import Table
 
 RESULTS = Path("results")
 F = TypeVar("F", bound=Callable[..., Any])
+ALL_CORES = -1
+# What a user can do something about; anything else deserves its traceback.
+EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
+CLAIMS_NAME = "claims"
+FULL_WIDTH = 7.0
 
 
 def results_option(function: F) -> F:
@@ -65,11 +70,6 @@ def baselines_option(*, default: Baselines | None, shown: str | bool = True) -> 
 def store_of(suite: str, results: Path) -> ResultStore:
     """The results of a suite."""
     return ResultStore(results / f"{suite}.jsonl")
-
-
-ALL_CORES = -1
-# What a user can do something about; anything else deserves its traceback.
-EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
 
 
 @click.command()
@@ -175,10 +175,6 @@ def group_line(suite: Suite, reading: Reading, baselines: Baselines, records: Se
         f"{suite.name:10}  {reading}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
         f"{failed} failed"
     )
-
-
-CLAIMS_NAME = "claims"
-FULL_WIDTH = 7.0
 
 
 @click.command()

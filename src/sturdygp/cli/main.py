@@ -21,6 +21,18 @@ from sturdygp.cli.tables import fit, flag, predict
 # What shells take a process for that Ctrl-C ended: 128 and the number of the signal.
 INTERRUPTED = 130
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
+CITATION = """\
+@article{majal2026asor,
+  author  = {Majal, Arslan and Chughtai, Aamir Hussain},
+  title   = {Variational Outlier-Robust Gaussian Process Regression with Generative Modeling},
+  journal = {IEEE Signal Processing Letters},
+  year    = {2026}
+}
+@software{sturdygp,
+  author  = {{The sturdygp developers}},
+  title   = {sturdygp: Gaussian process regression that shrugs off outliers},
+  version = {%s}
+}"""
 
 
 class Commands(click.Group):
@@ -68,20 +80,6 @@ def errors_printable() -> Iterator[None]:
         # Click calls it final, and has no other way to say the same error otherwise.
         vars(error)["message"] = printable(error.message)
         raise
-
-
-CITATION = """\
-@article{majal2026asor,
-  author  = {Majal, Arslan and Chughtai, Aamir Hussain},
-  title   = {Variational Outlier-Robust Gaussian Process Regression with Generative Modeling},
-  journal = {IEEE Signal Processing Letters},
-  year    = {2026}
-}
-@software{sturdygp,
-  author  = {{The sturdygp developers}},
-  title   = {sturdygp: Gaussian process regression that shrugs off outliers},
-  version = {%s}
-}"""
 
 
 def _cite(context: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -36,6 +36,12 @@ from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
 from sturdygp.tables.read import KnownDialect, TableFile, check_ending, read_table
 from sturdygp.tables.write import check_room, write_table
 
+INSTALL = "a report needs the extra of that name: pip install 'sturdygp[report]'"
+LIBRARIES = ("jinja2", "markupsafe", "plotly")
+MEGABYTE = 1e6
+# Columns that are added for each target.
+RESULTS = len(result_names(""))
+
 
 def check_new(path: Path, option: str, used: Mapping[str, Path]) -> None:
     """Refuse a file that would replace one that is used, and one that cannot be written.
@@ -77,11 +83,6 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-INSTALL = "a report needs the extra of that name: pip install 'sturdygp[report]'"
-LIBRARIES = ("jinja2", "markupsafe", "plotly")
-MEGABYTE = 1e6
-
-
 @dataclass(frozen=True)
 class Report:
     """Report to write: its path and its writer, or the reason why there is none."""
@@ -118,10 +119,6 @@ class Report:
             self.writer(result, data, path)
         size = self.path.stat().st_size / MEGABYTE
         console.line("Report", f"{self.path} ({size:.1f} MB), for a browser", report=str(self.path))
-
-
-# Columns that are added for each target.
-RESULTS = len(result_names(""))
 
 
 def flag(

@@ -25,6 +25,8 @@ from sturdygp.persistence.archive import Archive, ArrayStore, read_archive, writ
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
+PathLike: TypeAlias = str | os.PathLike[str]
+
 FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
 # Seconds between writes.
 INTERVAL = 30.0
@@ -93,9 +95,6 @@ def fingerprint(problem: Problem, method: Method, settings: str) -> str:
     return hashed.hexdigest()
 
 
-PathLike: TypeAlias = str | os.PathLike[str]
-
-
 @dataclass(frozen=True)
 class Watch:
     """Tells listeners and the checkpoint of every iteration; the fit ends if a listener says so."""
@@ -107,8 +106,8 @@ class Watch:
     def __call__(self, step: Step) -> bool:
         """One iteration."""
         progress, stop = self.pace.progress(step), False
-        for tell in self.listeners:
-            stop = bool(tell(progress)) or stop
+        for listener in self.listeners:
+            stop = bool(listener(progress)) or stop
         if self.checkpoint is not None:
             self.checkpoint.keep(step, at_once=stop)
         return stop

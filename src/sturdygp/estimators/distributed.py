@@ -1,4 +1,8 @@
-"""Results from a Dask cluster, and a word about workers that keep them from coming."""
+"""Dask collections as inputs: the rows stay where they are, and work goes to them.
+
+An evaluation sends the kernel, the inducing inputs and the sites of its rows to each block, and gets back
+sums that do not grow with the rows, and the posterior at its rows.
+"""
 
 from __future__ import annotations
 

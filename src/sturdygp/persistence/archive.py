@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sturdygp.exceptions import ModelFileError
 
 AnyArray: TypeAlias = NDArray[Any]
+Json: TypeAlias = Mapping[str, object]
 
 DTYPES: dict[bytes, np.dtype[Any]] = {
     b"<f8": np.dtype("<f8"),
@@ -34,6 +35,15 @@ HEADER = re.compile(
     rb"'fortran_order': (?P<fortran>True|False), 'shape': \((?P<shape>(?:[0-9]{1,12},? ?){0,3})\), \} *\n)",
     re.DOTALL,
 )
+DOCUMENT = "model.json"
+# The field of the document that holds the checksum of everything else.
+CHECKSUM = "sha256"
+ARRAY_NAME = re.compile(r"arrays/(?:0|[1-9][0-9]{0,4})\.npy")
+MOST_MEMBERS = 20_000
+LARGEST_DOCUMENT = 8 << 20
+ENCRYPTED = 0x1
+# What the zip module raises, depending on which of its bytes are damaged.
+DAMAGED = (BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
 
 
 def array_to_bytes(array: AnyArray) -> bytes:
@@ -68,19 +78,6 @@ def array_from_bytes(data: bytes) -> AnyArray:
     flat: AnyArray = np.frombuffer(data[header.end() :], dtype=dtype)
     shaped: AnyArray = flat.reshape(shape, order="F" if header["fortran"] == b"True" else "C")
     return shaped.copy(order="K")
-
-
-Json: TypeAlias = Mapping[str, object]
-
-DOCUMENT = "model.json"
-# The field of the document that holds the checksum of everything else.
-CHECKSUM = "sha256"
-ARRAY_NAME = re.compile(r"arrays/(?:0|[1-9][0-9]{0,4})\.npy")
-MOST_MEMBERS = 20_000
-LARGEST_DOCUMENT = 8 << 20
-ENCRYPTED = 0x1
-# What the zip module raises, depending on which of its bytes are damaged.
-DAMAGED = (BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
 
 
 @dataclass

@@ -26,12 +26,25 @@ from sturdygp.tables.timestamps import (
     parse_times,
 )
 
+Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
+Texts: TypeAlias = NDArray[np.object_]
+
 OTHER: Mapping[str, str] = {".": ",", ",": "."}
 # A number whose thousands are apart; 0.995 is none.
 GROUPED: Mapping[str, str] = {
     decimal: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(other)}\d{{3}})+(?:{re.escape(decimal)}\d+)?"
     for decimal, other in OTHER.items()
 }
+# Texts that stand for nothing, in small letters.
+NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
+# A column of numbers or times may hold some remarks; where they are more than this share it is one of texts.
+REMARKS = 0.1
+# Cells by which most formats of times are ruled out.
+FEW_CELLS = 20
+# So many different whole numbers that all are dates, such as 20240330, are no amounts: few of those would be.
+FEWEST_DATES = 3
+# Whole numbers below this are exact.
+MOST_EXACT = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +89,6 @@ class Numerals:
         read = pd.to_numeric(self.plain, errors="coerce")
         numbers: FloatArray = read.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
-
-
-Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
-Texts: TypeAlias = NDArray[np.object_]
-
-# Texts that stand for nothing, in small letters.
-NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
-# A column of numbers or times may hold some remarks; where they are more than this share it is one of texts.
-REMARKS = 0.1
-# Cells by which most formats of times are ruled out.
-FEW_CELLS = 20
-# So many different whole numbers that all are dates, such as 20240330, are no amounts: few of those would be.
-FEWEST_DATES = 3
-# Whole numbers below this are exact.
-MOST_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)

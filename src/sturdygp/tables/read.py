@@ -38,6 +38,17 @@ BYTE_ORDER_MARKS = {
 }  # fmt: skip
 # In this order; the last one takes any byte.
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
+TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+PARQUET_FORMATS = (".parquet", ".pq")
+EXCEL_FORMATS = (".xlsx", ".xlsm")
+FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
+# Libraries of which pandas needs one.
+LIBRARIES = dict.fromkeys(PARQUET_FORMATS, ("pyarrow", "fastparquet")) | dict.fromkeys(
+    EXCEL_FORMATS, ("openpyxl",)
+)
+TELL_SEPARATOR = "tell what stands between fields with --separator"
+# With what a remark begins, and how much of one is shown.
+REMARKS, SHOWN = "#%;", 40
 
 
 @dataclass(frozen=True)
@@ -153,19 +164,6 @@ def beside_whole(columns: Iterable[Sequence[str]]) -> str | None:
         if either and any(WHOLE.fullmatch(field) for field in column):
             return "," if "." in either else "."
     return None
-
-
-TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
-PARQUET_FORMATS = (".parquet", ".pq")
-EXCEL_FORMATS = (".xlsx", ".xlsm")
-FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
-# Libraries of which pandas needs one.
-LIBRARIES = dict.fromkeys(PARQUET_FORMATS, ("pyarrow", "fastparquet")) | dict.fromkeys(
-    EXCEL_FORMATS, ("openpyxl",)
-)
-TELL_SEPARATOR = "tell what stands between fields with --separator"
-# With what a remark begins, and how much of one is shown.
-REMARKS, SHOWN = "#%;", 40
 
 
 @dataclass(frozen=True, eq=False)

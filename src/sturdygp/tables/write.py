@@ -26,13 +26,23 @@ from sturdygp.tables.read import (
 )
 from sturdygp.tables.timestamps import COMPACT
 
+Value: TypeAlias = int | float | pd.Timestamp | str | None
+
 WHOLE = re.compile(r"[+-]?\d+")
 # Zeros in front tell that digits are a code, such as that of a place or a part, and no amount.
 CODE = r"[+-]?0\d.*"
 LARGEST_WHOLE = 2**63 - 1
 TYPED = ("number", "time")
 
-Value: TypeAlias = int | float | pd.Timestamp | str | None
+# What a sheet of Excel can hold: rows with the header, columns, and letters in a cell.
+MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
+# Excel keeps so many digits of a number; longer ones are texts, so that none is lost.
+MOST_EXCEL = 10**15
+# Its first year, and the characters that its files cannot have.
+FIRST_YEAR = 1900
+INFINITE = (float("inf"), float("-inf"))
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+USE_ANOTHER = "write a .csv or .parquet file with --out"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +127,6 @@ def times_of(name: object, cells: Cells) -> tuple[Sequence[Value], BoolArray, bo
         return None
     values = [stamp if known else None for stamp, known in zip(pd.Series(times), read, strict=True)]
     return values, read, bool(zoned.any())
-
-
-# What a sheet of Excel can hold: rows with the header, columns, and letters in a cell.
-MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
-# Excel keeps so many digits of a number; longer ones are texts, so that none is lost.
-MOST_EXCEL = 10**15
-# Its first year, and the characters that its files cannot have.
-FIRST_YEAR = 1900
-INFINITE = (float("inf"), float("-inf"))
-NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-USE_ANOTHER = "write a .csv or .parquet file with --out"
 
 
 def write_table(frame: pd.DataFrame, path: Path, dialect: Dialect) -> None:
