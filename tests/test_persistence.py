@@ -484,7 +484,7 @@ def test_entries_of_arrays_that_cannot_be_are_refused(where, value, message, sav
             set_at(*OUTLIERS, "noise_variance", to="inf"),
             "noise_variance should be a finite number above 0",
         ),
-        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
+        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a fraction"),
     ],
     ids=str,
 )

@@ -16,7 +16,7 @@ from sturdygp import (
     load,
 )
 from sturdygp.datasets import make_synthetic
-from sturdygp.estimators import checkpoint
+from sturdygp.estimators import callbacks
 from sturdygp.kernels import Matern32
 from sturdygp.methods.robust.search import Search
 from sturdygp.status import Status
@@ -53,7 +53,7 @@ def data():
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    monkeypatch.setattr(callbacks, "INTERVAL", 0.0)
     return tmp_path / "fit.ckpt"
 
 
