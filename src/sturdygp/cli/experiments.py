@@ -18,7 +18,7 @@ from sturdygp.experiments.record import Record
 from sturdygp.experiments.runner import missing_tasks, run_tasks
 from sturdygp.experiments.store import Contents, ResultStore, StoreError
 from sturdygp.experiments.suites import SUITES, Suite
-from sturdygp.experiments.task import BASELINES, READINGS, Baselines, Reading, Task
+from sturdygp.experiments.task import BASELINES, NOISE_CONVENTIONS, Baselines, NoiseConvention, Task
 from sturdygp.plot.canvas import save
 from sturdygp.report.claims import CLAIMS, claims_table
 from sturdygp.report.grid import Setting
@@ -45,11 +45,11 @@ def results_option(function: F) -> F:
     )(function)
 
 
-def reading_option(*, default: Reading | None, shown: str | bool = True) -> Callable[[F], F]:
+def convention_option(*, default: NoiseConvention | None, shown: str | bool = True) -> Callable[[F], F]:
     """Option for the meaning of the paper's noise constants."""
     return click.option(
-        "--reading",
-        type=click.Choice(READINGS),
+        "--convention",
+        type=click.Choice(NOISE_CONVENTIONS),
         default=default,
         show_default=shown,
         help="Take the paper's noise constants for variances or for standard deviations.",
@@ -83,7 +83,7 @@ def store_of(suite: str, results: Path) -> ResultStore:
 @click.option(
     "--dask", metavar="ADDRESS", help='Run on the Dask cluster at this address, or on a "local" one.'
 )
-@reading_option(default="text")
+@convention_option(default="text")
 @baselines_option(default="best")
 @click.option(
     "--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="Only this method."
@@ -95,7 +95,7 @@ def reproduce(
     trials: int | None,
     n_jobs: int | None,
     dask: str | None,
-    reading: Reading,
+    convention: NoiseConvention,
     baselines: Baselines,
     methods: tuple[str, ...],
     results: Path,
@@ -103,7 +103,9 @@ def reproduce(
     """Run the tasks of SUITE that have no result yet. Stop it whenever you like: running again goes on."""
     chosen, store = SUITES[suite], store_of(suite, results)
     try:
-        tasks = chosen.tasks(trials=trials, reading=reading, baselines=baselines, methods=methods or None)
+        tasks = chosen.tasks(
+            trials=trials, convention=convention, baselines=baselines, methods=methods or None
+        )
         jobs = default_jobs(chosen) if n_jobs is None else n_jobs
         progress = Progress(len(missing_tasks(tasks, store)))
         tally = run_tasks(
@@ -157,29 +159,31 @@ def status(suite: str | None, results: Path) -> None:
 
 
 def progress_lines(suite: Suite, store: ResultStore) -> list[str]:
-    """List the results of a suite, for each reading and setting that was run."""
+    """List the results of a suite, for each convention and setting that was run."""
     records = store.records()
     if not records:
         return [f"{suite.name:10}  not started: {suite.description}"]
-    groups = Counter((record.task.reading, record.task.baselines) for record in records)
-    return [group_line(suite, reading, baselines, records) for reading, baselines in sorted(groups)]
+    groups = Counter((record.task.convention, record.task.baselines) for record in records)
+    return [group_line(suite, convention, baselines, records) for convention, baselines in sorted(groups)]
 
 
-def group_line(suite: Suite, reading: Reading, baselines: Baselines, records: Sequence[Record]) -> str:
+def group_line(
+    suite: Suite, convention: NoiseConvention, baselines: Baselines, records: Sequence[Record]
+) -> str:
     """Tasks done of those that the full suite has, and how many failed."""
-    tasks = {task.hash for task in suite.tasks(reading=reading, baselines=baselines)}
+    tasks = {task.hash for task in suite.tasks(convention=convention, baselines=baselines)}
     done = [record for record in records if record.task.hash in tasks]
     failed = sum(record.failed for record in done)
     share = 100 * len(done) // len(tasks)
     return (
-        f"{suite.name:10}  {reading}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
+        f"{suite.name:10}  {convention}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
         f"{failed} failed"
     )
 
 
 @click.command()
 @click.argument("name", type=click.Choice(SUITES_WITH_FIGURE))
-@reading_option(default="text")
+@convention_option(default="text")
 @baselines_option(default="best")
 @click.option(
     "--width",
@@ -195,10 +199,16 @@ def group_line(suite: Suite, reading: Reading, baselines: Baselines, records: Se
 )
 @results_option
 def figure(
-    name: str, *, reading: Reading, baselines: Baselines, width: float, out: Path | None, results: Path
+    name: str,
+    *,
+    convention: NoiseConvention,
+    baselines: Baselines,
+    width: float,
+    out: Path | None,
+    results: Path,
 ) -> None:
     """Draw the figure of the suite NAME: errors as boxes, or times for table1."""
-    setting, path = Setting(reading, baselines), out or Path(f"{name}.png")
+    setting, path = Setting(convention, baselines), out or Path(f"{name}.png")
     records = stored(name, results, setting).records
     drawn = suite_figure(name, records, width)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -211,7 +221,7 @@ def figure(
 
 @click.command()
 @click.argument("name", type=click.Choice([*SUITES, CLAIMS_NAME]))
-@reading_option(default=None, shown="text; for claims, all")
+@convention_option(default=None, shown="text; for claims, all")
 @baselines_option(default=None, shown="best; for claims, all")
 @click.option(
     "--format", "form", type=click.Choice(["markdown", "latex"]), default="markdown", show_default=True
@@ -223,7 +233,7 @@ def figure(
 def table(
     name: str,
     *,
-    reading: Reading | None,
+    convention: NoiseConvention | None,
     baselines: Baselines | None,
     form: Literal["markdown", "latex"],
     out: Path | None,
@@ -231,9 +241,9 @@ def table(
 ) -> None:
     """Print the tables of the suite NAME, or the paper's claims and whether they hold."""
     if name == CLAIMS_NAME:
-        tables = judged_claims(results, reading, baselines)
+        tables = judged_claims(results, convention, baselines)
     else:
-        setting = Setting(reading or "text", baselines or "best")
+        setting = Setting(convention or "text", baselines or "best")
         contents = stored(name, results, setting)
         tables = annotated(suite_tables(name, contents.records, setting), contents)
     text = "\n\n".join(each.latex() if form == "latex" else each.markdown() for each in tables)
@@ -245,7 +255,9 @@ def table(
         echo(f"Table: {out}")
 
 
-def judged_claims(results: Path, reading: Reading | None, baselines: Baselines | None) -> list[Table]:
+def judged_claims(
+    results: Path, convention: NoiseConvention | None, baselines: Baselines | None
+) -> list[Table]:
     """The claims, judged by the results of all suites that they are about."""
     suites = dict.fromkeys(suite for claim in CLAIMS for suite in claim.suites)
     everything = [read(suite, results) for suite in suites]
@@ -255,13 +267,13 @@ def judged_claims(results: Path, reading: Reading | None, baselines: Baselines |
             record
             for each in everything
             for record in each.records
-            if reading in (None, record.task.reading) and baselines in (None, record.task.baselines)
+            if convention in (None, record.task.convention) and baselines in (None, record.task.baselines)
         ],
     )
     if not contents.records:
         raise click.ClickException(
             f"{results} has no results of {', '.join(suites)} to judge claims by: run "
-            f"{reproduce_command(next(iter(suites)), results, reading, baselines)}"
+            f"{reproduce_command(next(iter(suites)), results, convention, baselines)}"
         )
     return annotated([claims_table(contents.records)], contents)
 
@@ -310,19 +322,21 @@ def stored(suite: str, results: Path, setting: Setting) -> Contents:
 
 def nothing(suite: str, results: Path, setting: Setting | None) -> click.ClickException:
     """There are no results, and this is how to get them."""
-    reading, baselines = (None, None) if setting is None else (setting.reading, setting.baselines)
+    convention, baselines = (None, None) if setting is None else (setting.convention, setting.baselines)
     which = "" if setting is None else f" for {setting}"
     return click.ClickException(
         f"{store_of(suite, results).path} has no results{which}: run "
-        f"{reproduce_command(suite, results, reading, baselines)}"
+        f"{reproduce_command(suite, results, convention, baselines)}"
     )
 
 
-def reproduce_command(suite: str, results: Path, reading: Reading | None, baselines: Baselines | None) -> str:
+def reproduce_command(
+    suite: str, results: Path, convention: NoiseConvention | None, baselines: Baselines | None
+) -> str:
     """The command that makes results, without what it does by default."""
     words = ["sturdygp", "reproduce", suite]
-    if reading not in (None, "text"):
-        words += ["--reading", str(reading)]
+    if convention not in (None, "text"):
+        words += ["--convention", str(convention)]
     if baselines not in (None, "best"):
         words += ["--baselines", str(baselines)]
     if results != RESULTS:

@@ -18,7 +18,7 @@ from sturdygp._threads import threads_for_fit
 from sturdygp._typing import FloatArray, IntArray
 from sturdygp.estimators.callbacks import FitCallback, FitHooks, PathLike, check_hooks, fingerprint
 from sturdygp.estimators.distributed import DaskRows, computed, head, is_dask
-from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
+from sturdygp.estimators.inducing import Engine, Inducing, engine_for, fitted, inducing_inputs
 from sturdygp.estimators.outputs import (
     FittedOutput,
     OutputData,
@@ -43,8 +43,8 @@ from sturdygp.estimators.validation import (
 )
 from sturdygp.exceptions import NotFiniteError, NotPositiveDefiniteError
 from sturdygp.gp.inputs import Inputs, Rows, where
-from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.kernels.base import as_kernel
+from sturdygp.inference.problem import Problem, default_kernel, default_kernel_over_time, in_memory
+from sturdygp.kernels.base import Kernel, as_kernel
 from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 from sturdygp.methods.fit import Method
 from sturdygp.methods.ties import Repeats, resolution
@@ -76,6 +76,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     """
 
     kernel: object = None
+    engine: Engine = "auto"
     inducing: Inducing = None
     optimise_inducing: bool = False
     init_noise_variance: float = 0.5
@@ -212,13 +213,18 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _problem(self, X: Inputs, scaled: FloatArray, scaling: Scaling, seed: int) -> Problem:
         """One output as a method sees it."""
         given = self.kernel is not None
-        kernel = kernel_for(as_kernel(self.kernel), scaling.scale, X) if given else default_kernel(X)
+        kernel: Kernel = kernel_for(as_kernel(self.kernel), scaling.scale, X) if given else default_kernel(X)
+        engine = engine_for(self.engine, self.inducing, kernel if given else None, X)
+        if engine == "markov" and not given:
+            kernel = default_kernel_over_time(in_memory(X))
+        inducing = "auto" if engine == "inducing" and self.inducing is None else self.inducing
         return Problem(
             X,
             scaled,
             kernel,
             np.random.default_rng(seed),
-            inducing=inducing_inputs(self.inducing, kernel, X),
+            inducing=inducing_inputs(inducing, kernel, X),
+            markov=engine == "markov",
             ours=not given,
             resolution=resolution(scaled),
         )

@@ -139,12 +139,22 @@ class Alternation(Generic[L]):
         start, posterior = resume(kernel, found), found.carry.posterior
         if posterior is None:
             raise RuntimeError("a climb that did not fail has no posterior")
-        there = gather(self.problem.X, posterior.predict, Marginals.joined)
+        if self.problem.markov:
+            there = self._judged_by_neighbours(start)
+        else:
+            there = gather(self.problem.X, posterior.predict, Marginals.joined)
         latent = self.model.update(start.extra, start.latent, there)
         more = len(self.problem.X) / len(posterior.sites)
         return replace(
             start, latent=latent, curvature=None if start.curvature is None else more * start.curvature
         )
+
+    def _judged_by_neighbours(self, start: Start[L]) -> Marginals:
+        """The function at each observation as the others leave it, all being trusted; a stretch tells of no other."""
+        y = self.problem.y
+        trusting = self.model.update(start.extra, start.latent, Marginals(y, np.zeros_like(y)))
+        posterior = self.problem.prior(start.kernel).condition(self.model.sites(start.extra, trusting))
+        return posterior.leave_one_out()
 
     def evaluate(self, kernel: Kernel, extra: FloatArray, trail: Trail[L]) -> Evaluation[Trail[L]]:
         """The bound after its free latent update, and its gradient before."""
@@ -265,7 +275,12 @@ def sampled(problem: Problem, rows: int) -> Problem:
         return replace(problem, X=X[np.arange(y.size)]) if isinstance(X, Rows) else problem
     # Equal readings are told apart by their inputs, where these are at hand.
     order = np.lexsort((y,) if isinstance(X, Rows) else (*X.T, y))
-    chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
+    if problem.markov:
+        # Neighbours in time tell of short length scales and rhythms: a stretch from the middle.
+        first = (y.size - rows) // 2
+        chosen = np.lexsort((y, problem.inputs[:, 0]))[first : first + rows]
+    else:
+        chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
     inducing = problem.inducing if rows > EXACT_ROWS else None
     added = None if problem.added is None else problem.added[chosen]
     return replace(problem, X=X[chosen], y=y[chosen], added=added, callback=None, inducing=inducing)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from sturdygp.experiments.methods import METHODS
 from sturdygp.experiments.record import Record
-from sturdygp.experiments.task import Baselines, Fault, Reading
+from sturdygp.experiments.task import Baselines, Fault, NoiseConvention
 
 Measure: TypeAlias = Callable[[Record], float | None]
 NAN = float("nan")
@@ -61,7 +61,7 @@ def in_order(methods: Iterable[str]) -> tuple[str, ...]:
 
 def is_oracle(method: str) -> bool:
     """Return whether a method knows the distribution of the outliers."""
-    return METHODS[method].told != "nothing"
+    return METHODS[method].knowledge != "nothing"
 
 
 def rmse(record: Record) -> float | None:
@@ -220,11 +220,11 @@ def panels(records: Iterable[Record]) -> list[Panel]:
 class Setting:
     """Convention of the noise constants, and configuration of the methods."""
 
-    reading: Reading = "text"
+    convention: NoiseConvention = "text"
     baselines: Baselines = "best"
 
     def __str__(self) -> str:
-        return f"{self.reading}, {self.baselines}"
+        return f"{self.convention}, {self.baselines}"
 
     def of(self, records: Iterable[Record]) -> list[Record]:
         """Select the records that were made with this setting."""
@@ -233,4 +233,4 @@ class Setting:
 
 def setting_of(record: Record) -> Setting:
     """Return the setting that a record was made with."""
-    return Setting(record.task.reading, record.task.baselines)
+    return Setting(record.task.convention, record.task.baselines)
