@@ -42,7 +42,7 @@ from sturdygp.persistence.kernels import encode_kernel
 from sturdygp.persistence.record import Record
 
 
-def test_decode_profile_refuses_a_missing_input():
+def test_decode_noise_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
     assert decode_variance_function(Record("profile", document, arrays), 3).along == 2
@@ -364,7 +364,7 @@ def test_load_refuses_entries_of_arrays_that_cannot_be(where, value, message, sa
             set_at(*OUTLIERS, "noise_variance", to="inf"),
             "noise_variance should be a finite number above 0",
         ),
-        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
+        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a fraction"),
     ],
 )
 def test_load_checks_the_numbers_of_other_methods(estimator, change, message, tmp_path):
