@@ -62,10 +62,10 @@ class Problem:
     """One output without missing entries, with targets of about unit scale, and an initial kernel.
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
-    the process is sparse, with ``markov`` it is exact in O(n), by a kernel with a state-space form; otherwise exact.
-    ``added`` is a known addition to the noise variance of each observation. With ``resume`` an optimisation is
-    continued instead of begun. The kernel is ``ours`` if the user gave none: a method may then extend it.
-    ``resolution`` is the step of targets that are rounded.
+    the process is sparse, with ``markov`` it is exact in O(n), by a kernel with a state-space form; otherwise
+    exact. ``added`` is a known addition to the noise variance of each observation. With ``resume`` an
+    optimisation is continued instead of begun. The kernel is ``ours`` if the user gave none: a method may
+    then extend it. ``resolution`` is the step of targets that are rounded.
     """
 
     X: Inputs

@@ -155,7 +155,7 @@ class VariationalObjective(Generic[L]):
         )
 
     def _judged_by_neighbours(self, initial: Initialisation[L]) -> Marginals:
-        """Moments at each observation given the others, all as inliers: a stretch of time tells of no other."""
+        """Moments at each observation given the others as inliers: a stretch of time tells of no other."""
         y = self.problem.y
         trusting = self.model.update(initial.parameters, initial.latent, Marginals(y, np.zeros_like(y)))
         sites = self.model.sites(initial.parameters, trusting)
