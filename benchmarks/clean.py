@@ -40,7 +40,7 @@ from sturdygp import (
 )
 from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.outputs import Scaling
-from sturdygp.experiments.environment import environment
+from sturdygp.experiments.store import environment
 from sturdygp.report.table import Table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "clean.json"

@@ -30,7 +30,7 @@ from sklearn.datasets import make_friedman1
 from sturdygp import AsorGPRegressor, RobustGPRegressor
 from sturdygp.datasets import UniformOutliers, make_synthetic
 from sturdygp.estimators.outputs import Scaling
-from sturdygp.experiments.environment import environment
+from sturdygp.experiments.store import environment
 from sturdygp.report.table import Table, number
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "large.json"

@@ -22,11 +22,11 @@ PAGES = (
 )
 COMMANDS = (
     ("fig1a",),
-    ("fig1a", "--reading", "std", "--baselines", "as-published"),
+    ("fig1a", "--convention", "std", "--baselines", "as-published"),
     ("fig1b",),
-    ("fig1b", "--reading", "std", "--baselines", "as-published"),
+    ("fig1b", "--convention", "std", "--baselines", "as-published"),
     ("fig1c",),
-    ("fig1c", "--reading", "std", "--baselines", "as-published"),
+    ("fig1c", "--convention", "std", "--baselines", "as-published"),
     ("table1",),
     ("field",),
     ("claims",),

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sturdygp.experiments.environment import environment
+from sturdygp.experiments.store import environment
 from sturdygp.report.runtime import power_law
 from sturdygp.report.table import Table, number
 
@@ -207,8 +207,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
     """The scaling plot."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    from sturdygp.plot.canvas import look, save  # noqa: PLC0415
-    from sturdygp.plot.palette import BLUE, GREY, ORANGE, PURPLE  # noqa: PLC0415
+    from sturdygp.plot.canvas import BLUE, GREY, ORANGE, PURPLE, figure_style, save  # noqa: PLC0415
 
     colours = {"scikit-learn": GREY, "standard": PURPLE, "asor": ORANGE, "robust": BLUE}
     labels = {
@@ -217,7 +216,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
         "asor": "AsorGPRegressor",
         "robust": "RobustGPRegressor",
     }
-    with look():
+    with figure_style():
         figure = Figure(figsize=(5.0, 3.2), layout="constrained")
         axis = figure.subplots()
         for name, times in times_of(rows).items():

@@ -20,7 +20,7 @@ class Slow:
         return id(self)
 
 
-def test_two_instances_compute_at_the_same_time_and_once():
+def test_cached_property_computes_instances_side_by_side_and_once():
     first, second = Slow(), Slow()
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda each: each.value, (first, second)))

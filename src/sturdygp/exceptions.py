@@ -1,5 +1,7 @@
 """Exceptions and warnings, other than a plain ``ValueError`` for bad input."""
 
+from __future__ import annotations
+
 import numpy as np
 
 
@@ -23,3 +25,7 @@ class NotFiniteError(NotPositiveDefiniteError):
 
 class ModelFileError(ValueError):
     """A file is not a saved model, or is damaged, was tampered with, or comes from a newer version."""
+
+
+class TableError(ValueError):
+    """A table cannot be read, or does not have what was asked for; the message says what to change."""

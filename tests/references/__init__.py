@@ -1,1 +1,1 @@
-"""Plain reference implementations that the tests compare the library with."""
+"""Plain reference implementations that the tests compare the library with, and problems that they share."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import click
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,6 +16,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sturdygp._typing import BoolArray, FloatArray
+from sturdygp.cli.console import tell
 from sturdygp.datasets import make_synthetic
 from sturdygp.estimators import (
     AsorGPRegressor,
@@ -27,7 +27,7 @@ from sturdygp.estimators import (
     StudentTGPRegressor,
 )
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.plot.palette import BLUE, GREY, ORANGE
+from sturdygp.plot.canvas import BLUE, GREY, ORANGE
 
 ORDINARY = "ordinary GP (scikit-learn)"
 ROBUST: dict[str, BaseGPRegressor] = {
@@ -231,5 +231,5 @@ def run_demo(output: Path) -> None:
     text = "\n\n".join([table(results), table(run_case(paper_problem()))])
     picture(sensor, results, output / "demo.png")
     (output / "report.md").write_text(report(sensor, results, text), encoding="utf-8")
-    click.echo(f"{text}\n\n{EXPLANATION}")
-    click.echo(f"\nPicture: {output / 'demo.png'}\nReport:  {output / 'report.md'}")
+    tell(f"{text}\n\n{EXPLANATION}")
+    tell(f"\nPicture: {output / 'demo.png'}\nReport:  {output / 'report.md'}")

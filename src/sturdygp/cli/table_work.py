@@ -1,26 +1,28 @@
-"""What the commands for tables do and say; apart from them because it needs pandas."""
+"""Work of the commands for tables and the files they write; apart from them because it needs pandas."""
 
 from __future__ import annotations
 
+import importlib
+import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sturdygp.cli.files import check_new, replacing
+from sturdygp.cli.console import Saying
+from sturdygp.cli.messages import say_fit, say_flags, say_plan, say_read, say_written
 from sturdygp.cli.progress import Waiting, waiting
-from sturdygp.cli.report_file import Report
-from sturdygp.cli.say import Saying
-from sturdygp.cli.table_words import say_fit, say_flags, say_plan, say_read, say_written
 from sturdygp.cli.tables import FlagFiles, OutputOptions, ReadOptions, TableOptions
+from sturdygp.exceptions import TableError
 from sturdygp.tables.cells import CellFormat
-from sturdygp.tables.counting import counted
-from sturdygp.tables.errors import TableError
+from sturdygp.tables.diagnostics import marks_found, misfits
 from sturdygp.tables.flagging import (
+    FlagResult,
     Recipe,
     check_results_absent,
     fit_table,
@@ -28,13 +30,95 @@ from sturdygp.tables.flagging import (
     result_names,
     with_results,
 )
-from sturdygp.tables.hints import marks_found
+from sturdygp.tables.formatting import counted, rows_in_words
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
-from sturdygp.tables.read import TableFile, check_ending, read_table
-from sturdygp.tables.text_file import Told
-from sturdygp.tables.words import rows_in_words
+from sturdygp.tables.read import TableFile, Told, check_ending, read_table
 from sturdygp.tables.write import check_room, write_table
+
+
+def check_new(path: Path, option: str, used: Mapping[str, Path]) -> None:
+    """Refuse a file that would replace one that is used, and one that cannot be written.
+
+    ``used`` has the files by what they are.
+    """
+    for what, other in used.items():
+        if same_file(path, other):
+            raise TableError(f"{path} is {what}; choose another file with {option}")
+    folder = next(each for each in path.absolute().parents if each.exists())
+    if not folder.is_dir():
+        raise TableError(f"{path} cannot be written: {folder} is not a folder; choose another with {option}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise TableError(f"{path} cannot be written: permission denied; choose another file with {option}")
+
+
+def same_file(path: Path, other: Path) -> bool:
+    """Whether two names are those of one file, by links too."""
+    both = path.exists() and other.exists()
+    return path.samefile(other) if both else path.resolve() == other.resolve()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to write to, which takes the place of ``path`` when all is written: a failure spoils nothing.
+
+    What is no file, or is in a folder that takes no new ones, is written to directly.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    final = path.resolve()
+    if final.exists() and not (final.is_file() and os.access(final.parent, os.W_OK)):
+        yield path
+        return
+    partial = final.with_name(f".{final.stem}-{os.getpid()}{final.suffix}")
+    try:
+        yield partial
+        partial.replace(final)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+INSTALL = "a report needs the extra of that name: pip install 'sturdygp[report]'"
+LIBRARIES = ("jinja2", "markupsafe", "plotly")
+MEGABYTE = 1e6
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where to write a report and what writes it; if there is none, why."""
+
+    path: Path
+    writer: Callable[[FlagResult, Path, Path], None] | None
+    absence: str = ""
+
+    @classmethod
+    def wanted(cls, files: FlagFiles, data: Path, out: Path) -> Self:
+        """Whatever would keep the report from being written is told before the work begins."""
+        path = files.report or out.with_suffix(".html")
+        if files.no_report:
+            return cls(path, None)
+        check_new(path, "--report", {"the table itself": data, "the table of results": out})
+        try:
+            writer = importlib.import_module("sturdygp.report.html.page").write_report
+        except ModuleNotFoundError as error:
+            if error.name not in LIBRARIES:
+                raise
+            if files.report:
+                raise ImportError(INSTALL) from error
+            return cls(path, None, f"none; {INSTALL}")
+        return cls(path, writer)
+
+    def write(self, result: FlagResult, data: Path, saying: Saying) -> None:
+        """Write it, and say where it is."""
+        if self.writer is None:
+            saying.add(report=None)
+            if self.absence:
+                saying.line("Report", self.absence)
+            return
+        with replacing(self.path) as path:
+            self.writer(result, data, path)
+        size = self.path.stat().st_size / MEGABYTE
+        saying.line("Report", f"{self.path} ({size:.1f} MB), for a browser", report=str(self.path))
+
 
 # Columns that are added for each target.
 RESULTS = len(result_names(""))
@@ -89,9 +173,10 @@ def predict(
     marks = CellFormat(reading.missing, file.dialect.decimal)
     check_room(file.frame, out, RESULTS * len(loaded.plan.targets))
     columns = loaded.plan.columns(file.frame)
-    notes = (*loaded.plan.notes(columns), *marks_found(file.frame, marks))
+    raw, readings = loaded.plan.raw_features(columns), loaded.plan.readings(columns)
+    notes = (*misfits(loaded.plan, columns, raw, readings), *marks_found(file.frame, marks))
     with pause(Waiting("Predicting"), output):
-        assessment = loaded.assess(columns)
+        assessment = loaded.assess_rows(raw, readings)
     unusable = int(np.isnan(assessment.expected).all(axis=1).sum())
     if unusable == len(file.frame):
         raise TableError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -13,12 +14,14 @@ from typing import Any
 
 import click
 
+from sturdygp.cli.console import tell
+from sturdygp.estimators.registry import FLAGGING, FOR_TABLES
+
 EXIT_CODES = (
-    "Exit code: 0 if all went well, 1 if the data or files do not serve, 2 if the command is not understood."
+    "Exit code: 0 if all went well, 1 if the data or files do not serve, 2 if the command is not understood, "
+    "130 if it was interrupted."
 )
 INSTALL = "tables need pandas, which is not installed: pip install 'sturdygp[tables]'"
-FLAGGING_METHODS = ("robust", "asor", "mixture")
-ALL_METHODS = (*FLAGGING_METHODS, "student-t", "rcgp", "standard")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 # What cannot stand between fields.
 FORBIDDEN_MARKS = '"\r\n'
@@ -166,7 +169,8 @@ def errors_in_one_line(*, debug: bool) -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
         if debug:
-            raise
+            tell(traceback.format_exc(), err=True)
+            raise click.exceptions.Exit(1) from error
         said = " ".join(said_by(error).split())
         raise click.ClickException(said or "not enough memory; use --sample") from error
 
@@ -189,7 +193,7 @@ def work() -> Any:
 @click.command(epilog=EXIT_CODES)
 @click.argument("data", type=FILE)
 @grouped("table", TableOptions, TABLE_OPTIONS)
-@click.option("--method", type=click.Choice(FLAGGING_METHODS), default="robust", show_default=True)
+@click.option("--method", type=click.Choice(FLAGGING), default="robust", show_default=True)
 @THRESHOLD_OPTION
 @grouped("files", FlagFiles, FLAG_FILES)
 @grouped("output", OutputOptions, OUTPUT_OPTIONS)
@@ -209,7 +213,7 @@ def flag(
 @click.command(epilog=EXIT_CODES)
 @click.argument("data", type=FILE)
 @grouped("table", TableOptions, TABLE_OPTIONS)
-@click.option("--method", type=click.Choice(ALL_METHODS), default="robust", show_default=True)
+@click.option("--method", type=click.Choice(FOR_TABLES), default="robust", show_default=True)
 @click.option("--save", type=NEW_FILE, required=True, help="File for the model; its usual ending is .sgp.")
 @grouped("output", OutputOptions, OUTPUT_OPTIONS)
 def fit(data: Path, table: TableOptions, method: str, save: Path, output: OutputOptions) -> None:

@@ -1,26 +1,23 @@
-"""Data to try things on, with outliers whose place is known."""
+"""Real and synthetic data sets, and contaminations whose outliers are known."""
 
 from sturdygp.datasets.contamination import (
     AddedOutliers,
     Contaminated,
     Contamination,
+    ErrorBurst,
+    FocusedOutliers,
     NormalOutliers,
+    OneSidedShifts,
     Outliers,
     ReplacingOutliers,
+    StuckSensor,
+    SymmetricShifts,
     UniformOutliers,
     add_outliers,
 )
-from sturdygp.datasets.faults import (
-    ErrorBurst,
-    FocusedOutliers,
-    OneSidedShifts,
-    StuckSensor,
-    SymmetricShifts,
-)
 from sturdygp.datasets.fetch import DataFileError, find_file
 from sturdygp.datasets.files import FILES, DataFile
-from sturdygp.datasets.gp_sample import FunctionSample, make_gp_sample
-from sturdygp.datasets.synthetic import Dataset, make_synthetic
+from sturdygp.datasets.synthetic import Dataset, FunctionSample, make_gp_sample, make_synthetic
 from sturdygp.datasets.tables import (
     LabelledSeries,
     Table,

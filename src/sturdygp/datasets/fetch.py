@@ -1,4 +1,4 @@
-"""Finding a data file: in the user's folder, in the cache, or at its source."""
+"""Search for a data file: in the user's folder, in the cache, or at its source."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 
 
 class DataFileError(OSError):
-    """A data file cannot be had, or cannot be read; the message says why and what to do."""
+    """Failure to obtain or to read a data file; the message says why and what to do."""
 
 
 def find_file(name: str, *, progress: Progress | None = None, timeout: float = TIMEOUT) -> Path:
-    """Path of a data file, which is downloaded into the cache if need be.
+    """Return the path of a data file, which is downloaded into the cache if necessary.
 
-    It is sought in the folder that the environment variable ``STURDYGP_DATA`` names, then in the cache: the
-    folder that ``STURDYGP_CACHE`` names, else the usual place of the platform. A file that is there is
-    trusted, so that one with rewritten line ends, say, can be used; a download is checked against its sha256.
+    The search begins in the folder that the environment variable ``STURDYGP_DATA`` names. Then comes the
+    cache: the folder that ``STURDYGP_CACHE`` names, else the usual place of the platform. A file that is
+    there is trusted: one with other line ends, for example, can be used. A download is checked against its
+    sha256.
 
     Parameters
     ----------
     name : str
         A key of ``FILES``.
     progress : callable, optional
-        Called during a download with the bytes received and their total, which is None where the server
-        does not tell.
+        Called during a download with the bytes received and their total, which is None if the server does
+        not send it.
     timeout : float
         Seconds to wait for the server each time.
 
     Raises
     ------
     DataFileError
-        The file is not there and cannot be downloaded; nothing of it is kept.
+        The file does not exist and cannot be downloaded; no part of it is kept.
     """
     if name not in FILES:
         raise ValueError(f"no data file is called {name!r}; there are {', '.join(FILES)}")
@@ -60,24 +61,24 @@ def find_file(name: str, *, progress: Progress | None = None, timeout: float = T
 
 
 def user_folder() -> Path | None:
-    """The folder that the user names, if there is one."""
+    """Return the folder that the environment variable names, if it is set."""
     given = os.environ.get(DATA_FOLDER)
     if not given:
         return None
-    # A mistyped folder must not look like a missing file and start a download.
+    # A mistyped folder must not be taken for a missing file, which would be downloaded.
     if not Path(given).is_dir():
         raise DataFileError(f"{DATA_FOLDER} must name a folder, but there is none at {given}")
     return Path(given)
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept; the folder need not exist yet."""
+    """Return the folder of downloads, which need not exist yet."""
     given = os.environ.get(CACHE_FOLDER)
     return Path(given) if given else platform_cache(sys.platform, Path.home()) / "sturdygp"
 
 
 def platform_cache(platform: str, home: Path) -> Path:
-    """The usual place for caches."""
+    """Return the usual folder for caches on a platform."""
     if platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     if platform == "darwin":
@@ -88,7 +89,7 @@ def platform_cache(platform: str, home: Path) -> Path:
 def download(
     file: DataFile, folder: Path, *, progress: Progress | None = None, timeout: float = TIMEOUT
 ) -> Path:
-    """Fetch a file from its source into a folder; it appears there whole and checked, or not at all."""
+    """Download a file into a folder; it appears there complete and checked, or not at all."""
     by_hand = f"Put {file.name} into {folder}, or into a folder that {DATA_FOLDER} names."
     if file.url is None:
         raise DataFileError(
@@ -107,7 +108,7 @@ def download(
 
 
 def receive(url: str, progress: Progress | None, timeout: float) -> bytes:
-    """What is at an address."""
+    """Download the bytes at an address."""
     data = bytearray()
     try:
         with urlopen(Request(url, headers={"User-Agent": "sturdygp"}), timeout=timeout) as response:
@@ -126,7 +127,7 @@ def receive(url: str, progress: Progress | None, timeout: float) -> bytes:
 
 
 def unpack(archive: bytes, member: str) -> bytes:
-    """One file of a zip archive."""
+    """Extract one file of a zip archive."""
     try:
         with ZipFile(BytesIO(archive)) as opened:
             return opened.read(member)
@@ -137,7 +138,7 @@ def unpack(archive: bytes, member: str) -> bytes:
 
 
 def check(file: DataFile, contents: bytes) -> None:
-    """Refuse contents that are not those of the file."""
+    """Refuse contents whose checksum is not that of the file."""
     found = file.checksum(contents)
     if found != file.sha256:
         raise DataFileError(
@@ -147,7 +148,7 @@ def check(file: DataFile, contents: bytes) -> None:
 
 
 def store(contents: bytes, path: Path) -> Path:
-    """Write a file that nobody sees half-written."""
+    """Write a file in such a way that no other process sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent) as scratch:
         part = Path(scratch) / path.name

@@ -1,4 +1,4 @@
-"""The data files that the loaders read: what they are, whose they are and where they come from."""
+"""Register of the data files: sizes, checksums, licences, citations and sources."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FBM_CITATION = (
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file, its licence and its source.
+    """Data file with its licence and its source.
 
-    ``url`` is the address of the file, or of a zip archive that holds it as ``member``; None where no address
-    is known to have exactly this file. With ``any_spacing`` the checksum is that of the words of the file,
-    one blank between them, because copies of it differ in blanks and line ends.
+    ``url`` is the address of the file, or of a zip archive that holds it as ``member``; None if no address is
+    known to have exactly this file. With ``any_spacing`` the checksum is that of the words of the file,
+    separated by single blanks, because copies of it differ in blanks and line ends.
     """
 
     name: str
@@ -47,7 +47,7 @@ class DataFile:
     any_spacing: bool = False
 
     def checksum(self, data: bytes) -> str:
-        """What ``sha256`` must be for these contents."""
+        """Compute the sha256 of contents, to be compared with ``sha256``."""
         return hashlib.sha256(b" ".join(data.split()) if self.any_spacing else data).hexdigest()
 
 

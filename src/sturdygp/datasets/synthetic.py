@@ -1,4 +1,8 @@
-"""The paper's synthetic problem (eq:synthetic_generation): two inputs, four correlated outputs."""
+"""Synthetic problems: that of the paper (eq:synthetic_generation), and that of published benchmarks.
+
+The paper's problem has two inputs and four correlated outputs. The problem of published benchmarks is a
+function of one input, drawn from a Gaussian process and observed with noise.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from scipy.stats import qmc
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.datasets.contamination import Outliers, UniformOutliers, add_outliers
+from sturdygp.kernels.stationary import SquaredExponential
+from sturdygp.linalg.cholesky import jittered_cholesky
 
 N_OUTPUTS = 4
 HALF_WIDTH = 3.0
@@ -30,6 +36,15 @@ class Dataset:
     f_test: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class FunctionSample:
+    """Clean observations ``y`` of a known function: ``f`` holds its values at the same inputs."""
+
+    X: FloatArray
+    y: FloatArray
+    f: FloatArray
+
+
 def make_synthetic(
     n_train: int = 100,
     n_test: int = 100,
@@ -48,11 +63,11 @@ def make_synthetic(
     rate : float
         Probability that a training entry is contaminated.
     outliers : Outliers, optional
-        What is added to a contaminated entry; U[0, 10] by default.
+        Distribution of what is added to a contaminated entry; U[0, 10] by default.
     noise_variance : float
-        Nominal noise on outputs of unit variance.
+        Variance of the inlier noise, on outputs of unit variance.
     seed : int
-        Everything follows from it.
+        Seed of all random numbers.
 
     Examples
     --------
@@ -65,19 +80,19 @@ def make_synthetic(
     f, f_test = clean_outputs(X), clean_outputs(X_test)
     centre, scale = f.mean(axis=0), f.std(axis=0, ddof=1)
     f, f_test = (f - centre) / scale, (f_test - centre) / scale
-    nominal = f + np.sqrt(noise_variance) * rng.standard_normal(f.shape)
-    y, mask = add_outliers(nominal, outliers or UniformOutliers(0.0, 10.0), rate=rate, rng=rng)
+    clean = f + np.sqrt(noise_variance) * rng.standard_normal(f.shape)
+    y, mask = add_outliers(clean, outliers or UniformOutliers(0.0, 10.0), rate=rate, rng=rng)
     return Dataset(X, y, f, mask, X_test, f_test)
 
 
 def latin_hypercube(n: int, rng: np.random.Generator) -> FloatArray:
-    """``n`` points on [-3, 3]^2."""
+    """Draw ``n`` points on [-3, 3]^2."""
     unit = np.asarray(qmc.LatinHypercube(2, rng=rng).random(n))
     return HALF_WIDTH * (2.0 * unit - 1.0)
 
 
 def clean_outputs(X: FloatArray) -> FloatArray:
-    """The four mixed functions before they are standardised."""
+    """Return the four mixed functions before they are standardised."""
     x1, x2 = X[:, :1], X[:, 1:]
     z1, z2 = (x1 + HALF_WIDTH) / (2.0 * HALF_WIDTH), (x2 + HALF_WIDTH) / (2.0 * HALF_WIDTH)
     j = np.arange(1, N_OUTPUTS + 1)
@@ -85,3 +100,50 @@ def clean_outputs(X: FloatArray) -> FloatArray:
     own = 0.75 * np.sin((0.8 + 0.1 * j) * x1) + 0.5 * np.cos((0.6 + 0.05 * j) * x2) + 0.1 * j * x1
     mixing = (1.0 - MIXING) * np.eye(N_OUTPUTS) + MIXING
     return np.asarray((common + own) @ mixing)
+
+
+def make_gp_sample(
+    n: int = 300,
+    *,
+    low: float = 0.0,
+    high: float = 20.0,
+    variance: float = 1.0,
+    length_scale: float = 1.0,
+    noise_variance: float = 0.01,
+    seed: int = 0,
+) -> FunctionSample:
+    """Draw a function of one input from a Gaussian process with a squared exponential kernel.
+
+    The defaults are those of the benchmark by Altamirano, Briol and Knoblauch (2024). It splits the
+    observations at random and contaminates the training part: see
+    :class:`~sturdygp.datasets.SymmetricShifts`.
+
+    Parameters
+    ----------
+    n : int
+        Number of observations, at evenly spaced inputs.
+    low, high : float
+        The first and the last input.
+    variance, length_scale : float
+        Parameters of the kernel.
+    noise_variance : float
+        Variance of the normal noise in ``y``.
+    seed : int
+        Seed of all random numbers.
+
+    Examples
+    --------
+    >>> sample = make_gp_sample(seed=1)
+    >>> sample.X.shape, sample.y.shape, sample.f.shape
+    ((300, 1), (300,), (300,))
+    """
+    if not (n >= 1 and low < high and noise_variance >= 0.0):
+        raise ValueError(
+            "make_gp_sample needs n >= 1, low < high and noise_variance >= 0, "
+            f"got n={n!r}, low={low!r}, high={high!r}, noise_variance={noise_variance!r}"
+        )
+    rng = np.random.default_rng(seed)
+    X = np.linspace(low, high, n)[:, None]
+    factor = jittered_cholesky(SquaredExponential(variance=variance, length_scale=length_scale)(X))
+    f = factor.lower @ rng.standard_normal(n)
+    return FunctionSample(X, f + np.sqrt(noise_variance) * rng.standard_normal(n), f)

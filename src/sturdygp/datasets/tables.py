@@ -1,4 +1,4 @@
-"""Real data sets as arrays; their files are found by :func:`sturdygp.datasets.find_file`."""
+"""Real data sets as arrays; :func:`sturdygp.datasets.find_file` finds their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sturdygp.datasets.files import FILES, DataFile
 
 TimeArray: TypeAlias = NDArray[np.datetime64]
 
-# What stands for a missing value in the air quality data.
+# Marks a missing value in the air quality data.
 MISSING = -200.0
 SENSORS = (
     "CO(GT)",
@@ -74,9 +74,9 @@ NAB_WINDOWS: dict[NabSeries, tuple[tuple[str, str], ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A real data set: inputs of shape (n, d_x), outputs of shape (n,) if there is one, else (n, d_y).
+    """Real data set: inputs of shape (n, d_x), outputs of shape (n,) if there is one, else (n, d_y).
 
-    ``source`` tells the licence of the data, what to cite, and where the file comes from.
+    ``source`` has the licence of the data, the citation, and the address of the file.
     """
 
     name: str
@@ -89,9 +89,9 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class LabelledSeries(Table):
-    """A time series with anomalies; ``in_window`` marks the readings in a window around one.
+    """Time series with anomalies; ``in_window`` marks the observations in a window around one.
 
-    A window is a range of time, wider than the anomaly: most readings inside are normal.
+    A window is a range of time, wider than the anomaly: most observations inside are normal.
     """
 
     timestamps: TimeArray
@@ -99,7 +99,7 @@ class LabelledSeries(Table):
 
 
 def load_air_quality() -> Table:
-    """Hour of day and ten gas readings of an Italian street against temperature and humidity.
+    """Load the hour of day and ten gas measurements of an Italian street, with temperature and humidity.
 
     The 827 hours in which no value is missing. Inputs: the hour and the columns up to PT08.S5(O3); outputs:
     temperature, relative and absolute humidity.
@@ -108,21 +108,21 @@ def load_air_quality() -> Table:
 
 
 def load_energy() -> Table:
-    """Eight properties of 768 simulated buildings against their heating and cooling load, free of noise."""
+    """Load eight properties of 768 simulated buildings, with heating and cooling load, free of noise."""
     return load("energy", "ENB2012_data.xlsx", read_sheet, BUILDING, ("heating load", "cooling load"))
 
 
 def load_yacht() -> Table:
-    """Shape and speed of 22 hulls against their residuary resistance per unit weight of displacement."""
+    """Load shape and speed of 22 hulls, with their residuary resistance per unit weight of displacement."""
     return load("yacht", "yacht_hydrodynamics.data", read_numbers, HULL, ("residuary resistance",))
 
 
 def load_neal(rows: Literal[200, 1100] = 1100) -> Table:
-    """Neal's function of one input (:func:`neal_function`), where about 5 % of the readings are outliers.
+    """Load Neal's function of one input (:func:`neal_function`); about 5 % of the observations are outliers.
 
     The noise has standard deviation 0.1, or 1 in an outlier; the outliers are not labelled. The files of 200
-    and of 1100 rows are different draws, and their author trains on the first 100 rows. That of 200 rows is
-    older, and cannot be downloaded.
+    and of 1100 rows are different draws, and their author trains on the first 100 rows. The file of 200 rows
+    is older, and cannot be downloaded.
     """
     files = {200: "neal_odata_200.txt", 1100: "neal_odata.txt"}
     if rows not in files:
@@ -131,40 +131,40 @@ def load_neal(rows: Literal[200, 1100] = 1100) -> Table:
 
 
 def neal_function(x: FloatArray) -> FloatArray:
-    """The true function behind :func:`load_neal`: ``0.3 + 0.4 x + 0.5 sin(2.7 x) + 1.1 / (1 + x^2)``."""
+    """Return the true function of :func:`load_neal`: ``0.3 + 0.4 x + 0.5 sin(2.7 x) + 1.1 / (1 + x^2)``."""
     return np.asarray(0.3 + 0.4 * x + 0.5 * np.sin(2.7 * x) + 1.1 / (1.0 + x**2))
 
 
 def load_motorcycle() -> Table:
-    """Milliseconds after a simulated impact against the acceleration of the head in g.
+    """Load the time after a simulated impact in milliseconds, with the acceleration of the head in g.
 
-    133 readings, some at the same time; the noise changes with time.
+    133 observations, some at the same time; the noise is heteroscedastic.
     """
     return load("motorcycle", "motorcycle.csv", read_motorcycle, ("time",), ("acceleration",))
 
 
 def load_well_log() -> Table:
-    """Index against nuclear magnetic response along a well: 4050 readings with jumps and downward spikes."""
+    """Load the nuclear magnetic response along a well: 4050 observations with jumps and downward spikes."""
     return load("well log", "well_log.txt", read_well_log, ("index",), ("response",))
 
 
 def load_nab(name: NabSeries) -> LabelledSeries:
-    """Hours since the first reading against a temperature that shows known failures.
+    """Load hours since the first observation, with a temperature that shows known failures.
 
-    ``"ambient_temperature_system_failure"`` has 7267 hourly readings of an office, with gaps;
-    ``"machine_temperature_system_failure"`` has 22695 of a machine, every five minutes, and its clock steps
-    back by 55 minutes once.
+    ``"ambient_temperature_system_failure"`` has 7267 hourly observations of an office, with gaps.
+    ``"machine_temperature_system_failure"`` has 22695 observations of a machine, every five minutes; its
+    clock steps back by 55 minutes once.
     """
     if name not in NAB_WINDOWS:
         raise ValueError(f"no series is called {name!r}; there are {', '.join(NAB_WINDOWS)}")
     path = find_file(f"nab_{name}.csv")
-    with said_of(path):
-        times, readings = read_nab(path)
+    with named_in_errors(path):
+        times, values = read_nab(path)
     hours = (times - times[0]) / np.timedelta64(1, "h")
     return LabelledSeries(
         name=name,
         X=hours[:, None],
-        y=readings,
+        y=values,
         feature_names=("hours",),
         target_names=("temperature",),
         source=FILES[path.name],
@@ -174,8 +174,8 @@ def load_nab(name: NabSeries) -> LabelledSeries:
 
 
 def within(times: TimeArray, windows: tuple[tuple[str, str], ...]) -> BoolArray:
-    """Which times lie in one of the windows."""
-    inside = [(times >= np.datetime64(start)) & (times <= np.datetime64(end)) for start, end in windows]
+    """Return which times lie in one of the windows."""
+    inside = [(times >= np.datetime64(first)) & (times <= np.datetime64(last)) for first, last in windows]
     return np.asarray(np.any(inside, axis=0))
 
 
@@ -186,9 +186,9 @@ def load(
     features: tuple[str, ...],
     targets: tuple[str, ...],
 ) -> Table:
-    """A table from a reader that gives inputs and outputs side by side."""
+    """Make a table from a reader that returns inputs and outputs side by side."""
     path = find_file(file_name)
-    with said_of(path):
+    with named_in_errors(path):
         values = read(path)
         if values.ndim != 2 or values.shape[1] != len(features) + len(targets):
             raise ValueError(f"expected {len(features) + len(targets)} columns, got shape {values.shape}")
@@ -198,8 +198,8 @@ def load(
 
 
 @contextmanager
-def said_of(path: Path) -> Iterator[None]:
-    """Name the file in whatever a reader stumbles over."""
+def named_in_errors(path: Path) -> Iterator[None]:
+    """Name the file in the errors of a reader."""
     try:
         yield
     except (ValueError, LookupError, BadZipFile, ElementTree.ParseError) as error:
@@ -209,13 +209,13 @@ def said_of(path: Path) -> Iterator[None]:
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> list[list[str]]:
-    """The rows below the header."""
+    """Read the rows below the header."""
     with path.open(newline="", encoding="utf-8") as lines:
         return [row for row in csv.reader(lines, delimiter=delimiter) if row][1:]
 
 
 def read_air_quality(path: Path) -> FloatArray:
-    """Hour, gases and weather, where none is missing.
+    """Read hour, gases and weather of the rows in which none is missing.
 
     Fields end with a semicolon, numbers have a decimal comma, and empty rows follow the data.
     """
@@ -230,9 +230,9 @@ def read_air_quality(path: Path) -> FloatArray:
 
 
 def read_sheet(path: Path) -> FloatArray:
-    """The first ten numbers in each row of the first sheet of a workbook; rows without numbers are left out.
+    """Read the first ten numbers in each row of the first sheet of a workbook, without rows that have none.
 
-    A workbook is a zip archive of XML files, so that no further library is needed for one plain table.
+    A workbook is a zip archive of XML files, so one plain table needs no further library.
     """
     with ZipFile(path) as workbook:
         sheet = ElementTree.fromstring(workbook.read(SHEET))
@@ -241,28 +241,28 @@ def read_sheet(path: Path) -> FloatArray:
 
 
 def row_numbers(row: ElementTree.Element) -> list[float]:
-    """The numbers in a row of a sheet, but not the texts and the empty cells."""
+    """Return the numbers in a row of a sheet, without texts and empty cells."""
     cells = [cell for cell in row if cell.get("t", "n") == "n"]
     return [float(text) for cell in cells if (text := cell.findtext(f"{SHEET_TAG}v"))]
 
 
 def read_numbers(path: Path) -> FloatArray:
-    """Numbers with blanks between them."""
+    """Read numbers that are separated by blanks."""
     return np.loadtxt(path, ndmin=2)
 
 
 def read_motorcycle(path: Path) -> FloatArray:
-    """Time and acceleration."""
+    """Read time and acceleration."""
     return np.array(csv_rows(path), dtype=float)
 
 
 def read_well_log(path: Path) -> FloatArray:
-    """Index and reading."""
-    readings = read_numbers(path)
-    return np.column_stack([np.arange(len(readings), dtype=float), readings])
+    """Read the responses and number them."""
+    responses = read_numbers(path)
+    return np.column_stack([np.arange(len(responses), dtype=float), responses])
 
 
 def read_nab(path: Path) -> tuple[TimeArray, FloatArray]:
-    """Timestamps and readings."""
-    times, readings = zip(*csv_rows(path), strict=True)
-    return np.array(times, dtype="datetime64[s]"), np.array(readings, dtype=float)
+    """Read timestamps and values."""
+    times, values = zip(*csv_rows(path), strict=True)
+    return np.array(times, dtype="datetime64[s]"), np.array(values, dtype=float)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
@@ -14,11 +14,11 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sturdygp._threads import threads_for_fit
 from sturdygp._typing import FloatArray, IntArray
-from sturdygp.estimators.callbacks import Attendance, FitCallback, PathLike, check_watchers
-from sturdygp.estimators.checkpoint import fingerprint
-from sturdygp.estimators.distributed import DaskRows, head, is_dask
-from sturdygp.estimators.inducing import Inducing, fitted, inducing_inputs
+from sturdygp.estimators.callbacks import Attendance, FitCallback, PathLike, check_watchers, fingerprint
+from sturdygp.estimators.distributed import DaskRows, computed, head, is_dask
+from sturdygp.estimators.inducing import Engine, Inducing, engine_for, fitted, inducing_inputs
 from sturdygp.estimators.outputs import (
     FittedOutput,
     OutputData,
@@ -30,7 +30,7 @@ from sturdygp.estimators.outputs import (
 )
 from sturdygp.estimators.predicting import Predictor, mean_r2
 from sturdygp.estimators.saving import ModelState, write_model
-from sturdygp.estimators.threads import threads_for_fit
+from sturdygp.estimators.summary import OutputFindings, describe
 from sturdygp.estimators.validation import (
     as_numbers,
     check_choice,
@@ -43,18 +43,14 @@ from sturdygp.estimators.validation import (
 )
 from sturdygp.exceptions import NotFiniteError, NotPositiveDefiniteError
 from sturdygp.gp.inputs import Inputs, Rows, where
-from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.kernels.base import as_kernel
+from sturdygp.inference.problem import Problem, default_kernel, default_kernel_over_time, in_memory
+from sturdygp.kernels.base import Kernel, as_kernel
 from sturdygp.likelihoods.base import FittedLikelihood, Verdict
 from sturdygp.methods.fit import Method
 from sturdygp.methods.ties import Repeats, resolution
 
 CHECK = "Check the scale of the data, that of the kernel, which is in the units of y, and its bounds"
-
-
 OVERFLOW = "numbers on the way are too large, or too small, to be represented"
-
-
 # Arguments that do not tell one fit from another: they show in its arrays, or may change when it goes on.
 NOT_OF_THE_FIT = (
     *("kernel", "inducing", "random_state"),
@@ -80,6 +76,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     """
 
     kernel: object = None
+    engine: Engine = "auto"
     inducing: Inducing = None
     optimise_inducing: bool = False
     init_noise_variance: float = 0.5
@@ -146,7 +143,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         check_choice("scale_targets", self.scale_targets, ("robust", "standard", None))
         warn_if_noise_is_there_twice(self.kernel)
         inputs = self._check_inputs(X)
-        targets = check_targets(y.compute() if is_dask(y) else y, inputs)
+        targets = check_targets(computed(y)[0] if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = self._seeds(columns.shape[1])
         attendance = self._attendance(columns.shape[1])
@@ -216,13 +213,18 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _problem(self, X: Inputs, scaled: FloatArray, scaling: Scaling, seed: int) -> Problem:
         """One output as a method sees it."""
         given = self.kernel is not None
-        kernel = kernel_for(as_kernel(self.kernel), scaling.scale, X) if given else default_kernel(X)
+        kernel: Kernel = kernel_for(as_kernel(self.kernel), scaling.scale, X) if given else default_kernel(X)
+        engine = engine_for(self.engine, self.inducing, kernel if given else None, X)
+        if engine == "markov" and not given:
+            kernel = default_kernel_over_time(in_memory(X))
+        inducing = "auto" if engine == "inducing" and self.inducing is None else self.inducing
         return Problem(
             X,
             scaled,
             kernel,
             np.random.default_rng(seed),
-            inducing=inducing_inputs(self.inducing, kernel, X),
+            inducing=inducing_inputs(inducing, kernel, X),
+            markov=engine == "markov",
             ours=not given,
             resolution=resolution(scaled),
         )
@@ -331,17 +333,21 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         return mean_r2(columns, predicted, _check_sample_weight(sample_weight, checked))
 
     def summary(self, inputs: Iterable[str] | None = None) -> str:
-        """What was found, in words: a paragraph for each output; inputs may be given other names."""
-        check_is_fitted(self)
-        several, names = len(self._outputs) > 1, input_names(self, inputs)
-        return "\n".join(
-            (f"Output {index}: " if several else "") + self._describe(output, names) + output.about_rows()
-            for index, output in enumerate(self._outputs)
-        )
+        """Describe the findings in a paragraph for each output; inputs may be given other names."""
+        paragraphs = [describe(each) for each in self.findings(inputs)]
+        if len(paragraphs) > 1:
+            paragraphs = [f"Output {index}: {text}" for index, text in enumerate(paragraphs)]
+        return "\n".join(paragraphs)
 
-    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
-        """One output in words."""
-        return f"Fitted to {int(output.observed.sum())} readings. {output.scatter(inputs)}"
+    def findings(self, inputs: Iterable[str] | None = None) -> list[OutputFindings]:
+        """Return as data what :meth:`summary` says of each output; inputs may be given other names."""
+        check_is_fitted(self)
+        names = input_names(self, inputs)
+        return [self._findings(output, names) for output in self._outputs]
+
+    def _findings(self, output: FittedOutput, inputs: Sequence[str]) -> OutputFindings:
+        """Findings about one output; a subclass adds what its method tells."""
+        return output.findings(inputs)
 
 
 def repeats_of(X: Inputs, y: FloatArray, known: Sequence[FloatArray]) -> Repeats:
@@ -373,9 +379,8 @@ class FlaggingGPRegressor(BaseGPRegressor):
             return super().log_predictive_density(X, y)
         return self._stack([verdict.log_density for verdict in self._judge(X, y)])
 
-    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
-        """One output in words."""
-        return f"{output.faulty_in_words()}. {output.scatter(inputs)}"
+    def _findings(self, output: FittedOutput, inputs: Sequence[str]) -> OutputFindings:
+        return replace(super()._findings(output, inputs), n_outliers=output.n_outliers)
 
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
         X, columns = self._check_readings(X, y)

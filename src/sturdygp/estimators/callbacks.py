@@ -1,4 +1,4 @@
-"""Callbacks: what is heard of a fit while it runs, how long it may take, and where it is kept."""
+"""Callbacks and checkpoints: what is reported of a fit while it runs, and the file from which it goes on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from math import inf, log
 from numbers import Real
 from pathlib import Path
@@ -13,11 +14,89 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sturdygp.estimators.checkpoint import Checkpoint
 from sturdygp.estimators.outputs import FittedOutput
-from sturdygp.inference.problem import Problem
+from sturdygp.exceptions import ModelFileError
+from sturdygp.gp.inputs import Rows
+from sturdygp.inference.problem import Problem, ResumeState
+from sturdygp.inference.variational import LatentState, resume_state
+from sturdygp.methods.fit import Method
 from sturdygp.optimise import Step
+from sturdygp.persistence.archive import Archive, ArrayStore, read_archive, write_archive
+from sturdygp.persistence.record import Record
 from sturdygp.status import Status
+
+FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
+# Names of latent parts in files, where these differ from those of the classes.
+NAMES_IN_FILES = {"inlier_proba": "nominal", "mixing_weight": "share"}
+NAMES = {in_file: name for name, in_file in NAMES_IN_FILES.items()}
+# Seconds between writes.
+INTERVAL = 30.0
+
+
+@dataclass
+class Checkpoint:
+    """The file of one output, and the fingerprint of the fit that it is of."""
+
+    path: Path
+    fingerprint: str
+    written: float = -np.inf
+
+    def read(self) -> ResumeState | None:
+        """Where the fit was; None if there is no file."""
+        if not self.path.exists():
+            return None
+        try:
+            archive = read_archive(self.path)
+            return self._decode(archive)
+        except ModelFileError as error:
+            raise ModelFileError(
+                f"{self.path} is no checkpoint of this fit: {error}. Delete it to start afresh"
+            ) from error
+
+    def _decode(self, archive: Archive) -> ResumeState:
+        record = Record("checkpoint", archive.document, archive.arrays)
+        if record.fields.get("format") != FORMAT or record.integer("version") != FORMAT_VERSION:
+            raise ModelFileError("it was not written by this version of sturdygp")
+        archive.check_content(required=True)
+        if record.text("fingerprint") != self.fingerprint:
+            raise ModelFileError("it belongs to other data or settings")
+        latent = record.child("latent")
+        return ResumeState(
+            x=record.finite_floats("x", None),
+            latent={NAMES.get(name, name): latent.finite_floats(name, ...) for name in latent.fields},
+            curvature=record.finite_floats("curvature", None, None) if record.given("curvature") else None,
+        )
+
+    def keep(self, step: Step, *, at_once: bool = False) -> None:
+        """Write where the climb is, unless that was done a moment ago."""
+        now = time.monotonic()
+        climbing = step.optimum is not None and isinstance(step.optimum.carry, LatentState)
+        if step.optimum is None or not climbing or (now - self.written < INTERVAL and not at_once):
+            return
+        state, store = resume_state(step.optimum), ArrayStore()
+        document = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "fingerprint": self.fingerprint,
+            "x": store.add(state.x),
+            "latent": {
+                NAMES_IN_FILES.get(name, name): store.add(part) for name, part in state.latent.items()
+            },
+            "curvature": None if state.curvature is None else store.add(state.curvature),
+        }
+        write_archive(self.path, document, store)
+        self.written = now
+
+
+def fingerprint(problem: Problem, method: Method, settings: str) -> str:
+    """What tells a fit from others: its data, what its method was told, its settings, and its kernel."""
+    hashed = sha256(f"{settings} {problem.kernel!r}".encode())
+    inputs = () if isinstance(problem.X, Rows) else (problem.X,)
+    told = (value for value in vars(method).values() if isinstance(value, np.ndarray))
+    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *told):
+        hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()
+
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

@@ -1,12 +1,9 @@
-"""Dask arrays and DataFrames as inputs: the rows stay where they are, and work goes to them.
-
-An evaluation sends the kernel, the inducing inputs and the sites of its rows to each block, and gets back
-sums that do not grow with the rows, and the posterior at its rows.
-"""
+"""Results from a Dask cluster, and a word about workers that keep them from coming."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +14,83 @@ from sklearn.utils import check_array
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.validation import check_magnitude
 from sturdygp.gp.inputs import Merge, Rows, T, Work
+
+# Seconds without a result after which the workers are looked at, again and again.
+PATIENCE = 10.0
+# Workers that are named.
+SHOWN = 3
+GIGABYTE = 1e9
+NO_WORKERS = "the Dask cluster has no workers, and the fit waits for one: start some, or scale the cluster"
+PAUSED = (
+    "{} of {} Dask workers are paused, because their memory is nearly full ({}), and the fit waits for them. "
+    "If they do not go on, give each worker more memory (memory_limit), or less to keep: smaller chunks of "
+    "rows, fewer inducing inputs (inducing), more workers"
+)
+
+
+def cluster_client() -> Any:
+    """The client of Dask's distributed scheduler, whose workers keep data in memory; None without one."""
+    try:
+        from distributed import default_client  # noqa: PLC0415
+    except ImportError:
+        return None
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    return client
+
+
+def computed(*collections: Any) -> tuple[Any, ...]:
+    """The values of Dask collections; a warning says so if workers that are paused keep them from coming."""
+    from dask.base import compute  # noqa: PLC0415
+
+    client = cluster_client()
+    if client is None or client.asynchronous:
+        values: tuple[Any, ...] = compute(*collections)
+        return values
+    from distributed import wait  # noqa: PLC0415
+
+    futures, told = client.compute(list(collections)), ""
+    while True:
+        try:
+            wait(futures, timeout=PATIENCE)
+        except TimeoutError:
+            reason = why_waiting(client.sync(client.scheduler.identity))
+            if reason and reason != told:
+                warnings.warn(reason, RuntimeWarning, stacklevel=2)
+                told = reason
+        else:
+            return tuple(client.gather(futures))
+
+
+def why_waiting(cluster: Mapping[str, Any]) -> str:
+    """What keeps a cluster from working, in words; nothing if it only takes its time.
+
+    Examples
+    --------
+    >>> busy = {"status": "running", "memory_limit": 2_000_000_000}
+    >>> why_waiting({"workers": {"tcp://a:1": busy}})
+    ''
+    >>> print(why_waiting({"workers": {"tcp://a:1": busy, "tcp://b:1": busy | {"status": "paused"}}})[:98])
+    1 of 2 Dask workers are paused, because their memory is nearly full (tcp://b:1 with 2 GB), and the
+    """
+    workers = cluster["workers"]
+    if not workers:
+        return NO_WORKERS
+    paused = [name_and_limit(name, each) for name, each in workers.items() if each["status"] == "paused"]
+    if not paused:
+        return ""
+    more = len(paused) - SHOWN
+    named = ", ".join(paused[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return PAUSED.format(len(paused), len(workers), named)
+
+
+def name_and_limit(name: str, worker: Mapping[str, Any]) -> str:
+    """A worker, and how much memory it may take if that is limited."""
+    limit = worker.get("memory_limit")
+    return f"{name} with {limit / GIGABYTE:.2g} GB" if limit else name
+
 
 # Results that are joined at a time, on the workers.
 FAN_IN = 8
@@ -29,28 +103,25 @@ def is_dask(X: object) -> bool:
 
 def head(X: Any) -> Any:
     """The first row, to check columns by."""
-    return X.head(1, npartitions=-1) if hasattr(X, "head") else X[:1].compute()
+    return computed(X.head(1, npartitions=-1, compute=False) if hasattr(X, "head") else X[:1])[0]
 
 
 def as_array(X: Any) -> Any:
     """A Dask array of floats whose blocks hold whole rows, in known numbers."""
     array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
-    if np.isnan(array.shape[0]):
-        array = array.compute_chunk_sizes()
-    return array.astype(np.float64).rechunk({1: -1})
+    array = array.astype(np.float64).rechunk({1: -1})
+    return with_known_lengths(array) if np.isnan(array.shape[0]) else array
 
 
-def on_cluster() -> bool:
-    """Whether Dask's distributed scheduler is in use, whose workers keep data in memory."""
-    try:
-        from distributed import default_client  # noqa: PLC0415
-    except ImportError:
-        return False
-    try:
-        default_client()
-    except ValueError:
-        return False
-    return True
+def with_known_lengths(array: Any) -> Any:
+    """The same array after its rows were counted, block by block."""
+    import dask.array as da  # noqa: PLC0415
+    from dask.delayed import delayed  # noqa: PLC0415
+
+    blocks = array.to_delayed().ravel().tolist()
+    lengths = computed(*(delayed(len)(block) for block in blocks))
+    parts = zip(blocks, lengths, strict=True)
+    return da.concatenate([da.from_delayed(b, (n, array.shape[1]), np.float64) for b, n in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +140,7 @@ class DaskRows(Rows):
         array = as_array(X)
         # A filter may have left nothing of some.
         blocks = [block for block, length in with_lengths(array) if length]
-        if on_cluster():
+        if cluster_client() is not None:
             blocks = persist(*blocks)
         lengths = np.array(array.chunks[0])
         rows = cls(blocks, lengths[lengths > 0], array.shape)
@@ -96,12 +167,11 @@ class DaskRows(Rows):
         joining = delayed(merge, pure=False)
         while len(parts) > 1:
             parts = [joining(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        found: T = parts[0].compute()
+        found: T = computed(parts[0])[0]
         return found
 
     def __getitem__(self, rows: NDArray[Any]) -> FloatArray:
         """Some rows, by number."""
-        from dask.base import compute  # noqa: PLC0415
         from dask.delayed import delayed  # noqa: PLC0415
 
         ends = np.cumsum(self.lengths)
@@ -114,7 +184,7 @@ class DaskRows(Rows):
             for b in wanted
         ]
         found = np.empty((len(rows), self.shape[1]))
-        for b, part in zip(wanted, compute(*parts), strict=True):
+        for b, part in zip(wanted, computed(*parts), strict=True):
             found[block_of == b] = part
         return found
 

@@ -9,21 +9,52 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sturdygp._typing import FloatArray
-from sturdygp.estimators.validation import check_positive
+from sturdygp.estimators.validation import check_choice, check_positive
 from sturdygp.gp.inducing_selection import chosen_inputs, moved_inputs
 from sturdygp.gp.inputs import Inputs, Rows
 from sturdygp.gp.posterior import check_inputs
 from sturdygp.inference.problem import LONGER, Problem, lengthened
 from sturdygp.kernels.base import Kernel
+from sturdygp.kernels.state_space import has_state_space, state_space
 from sturdygp.methods.fit import Fit, Method
 from sturdygp.status import Status
 
+Engine: TypeAlias = Literal["auto", "exact", "inducing", "markov"]
 Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
 
 # "auto": the exact process up to so many rows, and inducing inputs for more.
 EXACT_ROWS, AUTO_COUNT = 3000, 500
+# Observations over time from which a Markov process is faster than an exact one (benchmarks/markov.py).
+MARKOV_ROWS = 300
 # Length scales to choose inputs with, as log factors of the kernel's own.
 LENGTHS = (LONGER, 0.0, -LONGER)
+
+
+def engine_for(engine: Engine, inducing: Inducing, kernel: Kernel | None, X: Inputs) -> Engine:
+    """The engine that is used: one for this kernel, or the default one, and these inputs."""
+    check_choice("engine", engine, ("auto", "exact", "inducing", "markov"))
+    if engine in {"exact", "markov"} and inducing is not None:
+        raise ValueError(f'inducing inputs need engine="inducing" or "auto", and engine is {engine!r}')
+    if engine == "markov":
+        check_markov(kernel, X)
+    if engine != "auto":
+        return engine
+    if inducing is not None:
+        return "inducing"
+    over_time = not isinstance(X, Rows) and X.shape[1] == 1 and kernel is not None and has_state_space(kernel)
+    return "markov" if over_time and len(X) >= MARKOV_ROWS else "exact"
+
+
+def check_markov(kernel: Kernel | None, X: Inputs) -> None:
+    """Refuse what no Markov process can be."""
+    if isinstance(X, Rows):
+        raise ValueError(
+            'engine="markov" needs the observations in memory; compute the Dask collection first'
+        )
+    if X.shape[1] != 1:
+        raise ValueError(f'engine="markov" is for one input, such as time; X has {X.shape[1]} columns')
+    if kernel is not None:
+        state_space(kernel)
 
 
 def inducing_inputs(inducing: Inducing, kernel: Kernel, X: Inputs) -> FloatArray | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.estimators.callbacks import check_watchers
-from sturdygp.estimators.oracle import OracleGPRegressor
+from sturdygp.estimators.gaussian import OracleGPRegressor
 from sturdygp.estimators.registry import estimator_named
 from sturdygp.estimators.saving import FIRST_SEALED, FORMAT, FORMAT_VERSION, ModelState, decode_state
 from sturdygp.exceptions import ModelFileError

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray, IntArray
+from sturdygp.estimators.summary import OutputFindings, describe_repeats
 from sturdygp.exceptions import RepeatedRowsWarning
 from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.inputs import Inputs, Rows, gather, joined
@@ -24,30 +25,19 @@ from sturdygp.status import Status
 
 ScaleTargets: TypeAlias = Literal["robust", "standard"] | None
 
-
 # Standard deviations to a median absolute deviation, for normal data.
 NORMAL_MAD = 1.4826
-
-
 # Distances below this share of the centre are rounding errors.
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-
-
 # The largest scale of targets, or its inverse: larger ones have squares that overflow.
 LARGEST = 1e100
-
-
 # The largest scaled distance of an observation. Its sixth power, and products of its square with an inverse
 # kernel matrix, are still numbers.
 FARTHEST = 1e40
-
-
 # Robust scales of targets that count as one where they are not to be scaled. Below a tenth the paper's prior
 # takes a function for noise; above fifteen kernels are out of reach of the variance that they start from. The
 # contaminated targets of the published experiments have scales from 0.19 to 8.6.
 ABOUT_ONE = (0.1, 15.0)
-
-
 # Probability above which a reading is called faulty.
 FAULTY = 0.5
 
@@ -158,28 +148,28 @@ class FittedOutput:
             raise TypeError("a likelihood that tells outliers must come with their probabilities")
         return self.spread(self.fit.outlier_proba)
 
-    def faulty_in_words(self) -> str:
-        """How many readings are probably outliers, as the beginning of a sentence."""
-        count, total = self.n_outliers, int(self.observed.sum())
-        return f"{count} of {total} readings {'is' if count == 1 else 'are'} probably faulty"
+    def findings(self, inputs: Sequence[str]) -> OutputFindings:
+        """Findings that every method has, with the names of the inputs."""
+        function = self.fit.likelihood.variance_function
+        if function is None:
+            low = high = self.scaling.scale * float(np.sqrt(self.fit.noise_variance))
+        else:
+            low, high = float(self.inlier_std.min()), float(self.inlier_std.max())
+        return OutputFindings(
+            n_observed=int(self.observed.sum()),
+            noise=(low, high),
+            noise_trend=None if function is None else function.words(inputs),
+            n_inducing=self.n_inducing,
+            n_repeats=self.n_repeats,
+        )
 
     @cached_property
     def inlier_std(self) -> FloatArray:
-        """Standard deviation of the noise of inliers at each observation of the fit, in the units of y."""
+        """Standard deviation of nominal noise at each observation of the fit, in the units of y."""
         noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
         if self.fit.likelihood.variance_function is not None:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
         return np.asarray(self.scaling.scale * np.sqrt(noise))
-
-    def scatter(self, inputs: Sequence[str]) -> str:
-        """The nominal noise in words, with the names of the inputs."""
-        function, scale = self.fit.likelihood.variance_function, self.scaling.scale
-        if function is None:
-            noise = scale * float(np.sqrt(self.fit.noise_variance))
-            return f"Nominal readings scatter by {noise:.3g} around the function."
-        low, high = self.inlier_std.min(), self.inlier_std.max()
-        where = function.words(inputs)
-        return f"Nominal readings scatter by {low:.3g} to {high:.3g} around the function, {where}."
 
     @property
     def noise_exceeds_function(self) -> bool:
@@ -194,19 +184,6 @@ class FittedOutput:
         posterior = self.fit.posterior
         best = posterior.best if isinstance(posterior, UncertainPosterior) else posterior
         return len(best.features.Z) if isinstance(best, SparsePosterior) else None
-
-    def about_rows(self) -> str:
-        """How the rows were fitted, in words; nothing if each is an observation and the process is exact."""
-        repeats, count = self.repeats_in_words(), self.n_inducing
-        seen = "" if count is None else f" The fit sees the readings through {count} inducing inputs."
-        return seen + (f" {repeats}." if repeats else "")
-
-    def repeats_in_words(self) -> str:
-        """How many rows are taken for copies, as a sentence; nothing if none is."""
-        count = self.n_repeats
-        taken = "row is taken for a copy and does" if count == 1 else "rows are taken for copies and do"
-        why = "more rows repeat others exactly than chance explains"
-        return f"{count} {taken} not count: {why}" if count else ""
 
     def trace(self) -> FloatArray:
         """The bound after each iteration, a log density in the units of y."""
@@ -304,8 +281,9 @@ def warn_if_not_converged(fits: list[Fit]) -> None:
 
 def warn_of_repeats(outputs: list[FittedOutput]) -> None:
     """One warning if rows are taken for copies, naming the outputs."""
-    found = [(str(index), output.repeats_in_words()) for index, output in enumerate(outputs)]
-    said = [f"output {index}: {words}" if len(outputs) > 1 else words for index, words in found if words]
+    counts = [(index, output.n_repeats) for index, output in enumerate(outputs) if output.n_repeats]
+    several = len(outputs) > 1
+    said = [f"output {index}: " * several + describe_repeats(count) for index, count in counts]
     if said:
         advice = "Remove repeated rows from the data if they were copied"
         warnings.warn(f"{'. '.join(said)}. {advice}", RepeatedRowsWarning, stacklevel=4)

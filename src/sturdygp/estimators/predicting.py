@@ -11,10 +11,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sturdygp._threads import threads_for_prediction
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.distributed import head, is_dask, predict_blocks
 from sturdygp.estimators.outputs import FittedOutput
-from sturdygp.estimators.threads import threads_for_prediction
 from sturdygp.estimators.validation import as_numbers, check_magnitude, check_targets
 
 Predicted: TypeAlias = FloatArray | tuple[FloatArray, FloatArray]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
+from sturdygp.estimators.gaussian import OracleGPRegressor, StandardGPRegressor
 from sturdygp.estimators.mixture import MixtureGPRegressor
-from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
 from sturdygp.estimators.robust import RobustGPRegressor
-from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sturdygp.estimators.base import FlaggingGPRegressor
 from sturdygp.estimators.outputs import FittedOutput
+from sturdygp.estimators.summary import Advice, ContaminationFindings, OutputFindings
 from sturdygp.estimators.validation import check_choice
 from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.likelihoods.contamination import FittedContamination
@@ -19,8 +20,10 @@ from sturdygp.methods.fit import LedgerEntry, Score
 from sturdygp.methods.robust import RobustMethod
 from sturdygp.methods.robust.screening import LEVELS
 
-# The rate below which data are called clean.
-CLEAN_RATE = 0.005
+NO_LEDGER = (
+    "The hypotheses are not known: the model was saved by a version of sturdygp that did not keep them. "
+    "Fit it again to see them."
+)
 # Estimated rate above which the other regime is worth a look, from either side.
 MOST, MANY = 0.5, 0.3
 LEGEND = """\
@@ -29,24 +32,13 @@ the log density of the parameters, what a second length scale costs (occam), wha
 gains beyond its cost (variance function), the log prior odds of such a hypothesis (structure prior), and
 what noise with bounds gains. A star marks a winner that takes more readings for good and predicts them
 better than a hypothesis with a higher score."""
-# How the regimes are asked for.
-OPTIONS: dict[Regime, str] = {"few": 'faults="few"', "many": 'faults="many"'}
-MOST_FAULTY = (
-    " That is most of them. Large noise can look like it: look at a picture before you rely on it. If you "
-    f"know that most readings are good, say so: {OPTIONS['few']}."
-)
-MANY_FAULTY = f" That is a lot where most readings are taken for good: compare with {OPTIONS['many']}."
-NOISY = (
-    " The noise is larger than the function. It would look like that too if most readings were wrong: "
-    f"if they may be, compare with {OPTIONS['many']}."
-)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RobustGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression that learns how often readings are wrong, how far off, and how spread.
 
-    A reading is an inlier, or off by an amount whose mean, spread and shape are learned. Faults may be
+    A reading is nominal, or off by an amount whose mean, spread and shape are learned. Faults may be
     centred or one-sided; clean data are fitted like an ordinary Gaussian process.
 
     Parameters
@@ -56,10 +48,10 @@ class RobustGPRegressor(FlaggingGPRegressor):
         faults up to about 60 % of the readings, and rarely sees any where there are none. Beyond that
         ``"many"`` is more accurate, but may take large noise for a great many faults.
     prior : ContaminationPrior, optional
-        Soft floors under noise, spread and the fraction of inliers, in units of the robust scale of y;
-        overrides ``faults``.
+        Soft floors under noise, spread and nominal share, in units of the robust scale of y; overrides
+        ``faults``.
     n_starts : int
-        Levels around which inliers are sought; the score picks among them.
+        Levels around which nominal readings are sought; the bound picks among them.
     init_noise_variance : float
         Share of the variance around such a level that is taken for noise at the start.
     kernel : Kernel or scikit-learn kernel, optional
@@ -79,13 +71,13 @@ class RobustGPRegressor(FlaggingGPRegressor):
     contamination_shape_ : str or list of str
         ``"normal"`` or ``"flat"``: the shape of the faults' distribution that the bound preferred.
     component_proba_ : array of shape (n, 2) or (n, d_y, 2)
-        Probability that each reading is an inlier, and that it is an outlier.
+        Probability that each reading is nominal, and that it is faulty.
     outlier_proba_ : array of the shape of y
         The latter.
     inlier_std_ : array of the shape of y
-        Standard deviation of the noise of inliers at each reading. It may change along an input or with the
-        level of the function, if the readings tell that; ``noise_variance_`` is its square where it does not,
-        and about the geometric mean of that where it does.
+        Standard deviation of nominal noise at each reading. It may change along an input or with the level of
+        the function, if the readings tell that; ``noise_variance_`` is its square where it does not, and
+        about the geometric mean of that where it does.
     kernel_, mean_, noise_variance_, bound_, weights_, status_, n_iter_, n_factorizations_, trace_, note_
         As for :class:`AsorGPRegressor`.
 
@@ -158,25 +150,38 @@ class RobustGPRegressor(FlaggingGPRegressor):
         normal outliers
         """
         check_is_fitted(self)
+        if not any(output.fit.ledger for output in self._outputs):
+            return NO_LEDGER
         tables = [ledger_table(output.fit.ledger, output.scaling.scale) for output in self._outputs]
         if len(tables) > 1:
             tables = [f"Output {index}\n{table}" for index, table in enumerate(tables)]
         return "\n\n".join([*tables, LEGEND])
 
-    def _describe(self, output: FittedOutput, inputs: Sequence[str]) -> str:
-        """One output in words."""
-        return describe(output, output.scatter(inputs)) + self._other_regime(output)
+    def _findings(self, output: FittedOutput, inputs: Sequence[str]) -> OutputFindings:
+        likelihood, scale = fitted(output), output.scaling.scale
+        outliers = likelihood.outliers
+        learned = ContaminationFindings(
+            rate=1.0 - likelihood.inlier_weight,
+            shift=scale * outliers.shift,
+            std=scale * outliers.std,
+            shape=likelihood.contamination.shape.name,
+            side=outliers.lean,
+        )
+        return replace(
+            super()._findings(output, inputs),
+            contamination=learned,
+            advice=self._advice(learned.rate, output),
+        )
 
-    def _other_regime(self, output: FittedOutput) -> str:
-        """Whether the other assumption about how common faults are is worth a look."""
-        rate = 1.0 - fitted(output).inlier_weight
+    def _advice(self, rate: float, output: FittedOutput) -> Advice | None:
+        """Give the reason to try the other assumption about how common outliers are, if there is one."""
         if rate > MOST:
-            return MOST_FAULTY
+            return Advice.MOST_ARE_OUTLIERS
         if self.prior is not None or self.faults == "many":
-            return ""
+            return None
         if rate > MANY:
-            return MANY_FAULTY
-        return NOISY if output.noise_exceeds_function else ""
+            return Advice.MANY_ARE_OUTLIERS
+        return Advice.NOISE_EXCEEDS_FUNCTION if output.noise_exceeds_function else None
 
 
 def ledger_table(ledger: Sequence[LedgerEntry], scale: float) -> str:
@@ -215,18 +220,3 @@ def fitted(output: FittedOutput) -> FittedContamination:
     if not isinstance(likelihood, FittedContamination):
         raise TypeError(f"a robust fit has a FittedContamination, got {likelihood!r}")
     return likelihood
-
-
-def describe(output: FittedOutput, scatter: str) -> str:
-    """One output in words, with what is said of its noise."""
-    likelihood, scale = fitted(output), output.scaling.scale
-    rate, faults = 1.0 - likelihood.inlier_weight, likelihood.outliers
-    shift, spread = scale * faults.shift, scale * faults.std
-    if rate < CLEAN_RATE and output.n_outliers == 0:
-        return f"None of {int(output.observed.sum())} readings looks faulty. {scatter}"
-    lean = "on both sides" if faults.lean is None else f"mostly too {faults.lean}"
-    return (
-        f"{output.faulty_in_words()}; the estimated rate is {rate:.0%}. "
-        f"{scatter} Faults are {lean}: off by {shift:.3g} on average, "
-        f"with a standard deviation of {spread:.3g} and a {likelihood.contamination.shape.name} distribution."
-    )

@@ -136,18 +136,12 @@ def input_names(estimator: Any, given: Iterable[str] | None = None) -> list[str]
 NOISE_TWICE = (
     "the estimator has noise of its own; leave WhiteKernel out, or part of the noise is taken for a function"
 )
-
-
 # Variances of a kernel and of the targets that differ by more than this factor do not go together.
 FAR_OFF = 300.0
-
-
 NO_REACH = (
     "the kernel has a variance of {:.3g} in the units of y, whose squared scale is {:.3g}, and is not free "
     "to follow it: multiply a kernel of scikit-learn's by a ConstantKernel, or widen variance_bounds"
 )
-
-
 OURS_ON_THE_RIGHT = (
     "scikit-learn takes a kernel of ours for a number if it stands on the right; write it on the left, "
     "as in SquaredExponential() + RBF()"

@@ -1,4 +1,4 @@
-"""Experiments: tasks as data, suites of them, a runner, and a store that survives being killed."""
+"""Experiments: tasks as data, suites of tasks, a runner, and a store that survives a killed run."""
 
 from sturdygp.experiments.methods import METHODS, ComparedMethod
 from sturdygp.experiments.record import Record, Scores, Timing, as_rows, same_results

@@ -1,10 +1,10 @@
-"""The methods that experiments compare, with the settings of each.
+"""Methods that experiments compare, each with two settings.
 
-``best`` is each method as well as this library can run it, in the same box of the kernel. ``as-published``
-has the settings of the paper's published scripts, as far as the estimators allow: their standard, RCGP,
-Student-t and oracle models differ from what the papers behind them recommend, and so do the boxes.
-Targets come standardised before the faults are added; published settings leave them at that, while the best
-ones scale them again by median and MAD.
+``best`` is each method as well as this library can run it, with the same bounds on the kernel's parameters.
+``as-published`` has the settings of the paper's published scripts, as far as the estimators allow. Their
+standard, RCGP, Student-t and oracle models differ from what the papers behind them recommend, and so do their
+bounds. Targets are standardised before the outliers are added; the best settings scale them again by median
+and MAD, the published ones do not.
 """
 
 from __future__ import annotations
@@ -20,39 +20,40 @@ from sklearn.base import clone
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
+from sturdygp.estimators.gaussian import OracleGPRegressor, StandardGPRegressor
 from sturdygp.estimators.mixture import MixtureGPRegressor
-from sturdygp.estimators.oracle import OracleGPRegressor
 from sturdygp.estimators.rcgp import RCGPRegressor
+from sturdygp.estimators.registry import REGISTRY
 from sturdygp.estimators.robust import RobustGPRegressor
-from sturdygp.estimators.standard import StandardGPRegressor
 from sturdygp.estimators.student_t import StudentTGPRegressor
 from sturdygp.experiments.problems import Data
 from sturdygp.experiments.task import NOISE, Task, check_member
 from sturdygp.inference.problem import default_kernel, paper_length_scale
 from sturdygp.kernels.stationary import SquaredExponential
 
-Box: TypeAlias = tuple[float, float]
-Told: TypeAlias = Literal["nothing", "second moment", "mean and variance"]
+Bounds: TypeAlias = tuple[float, float]
+Knowledge: TypeAlias = Literal["nothing", "second moment", "mean and variance"]
 
-# Published length scales, relative to the range of each input.
-NARROW_BOX: Box = (0.02, 5.0)
-WIDE_BOX: Box = (1e-3, 100.0)
+# Published bounds of length scales, relative to the range of each input.
+NARROW: Bounds = (0.02, 5.0)
+WIDE: Bounds = (1e-3, 100.0)
+# NumPy's legacy seeds, which scikit-learn accepts, have 32 bits.
 SEED_RANGE = 2**32
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedMethod:
-    """A method: its name in figures, its two settings, and what it is told of the faults.
+    """Method with its name in figures, its two settings, and its knowledge of the outliers.
 
-    ``box`` is that of the published length scales; None means that there is no published setting, and
+    ``bounds`` are the published bounds of length scales. None means that there is no published setting, and
     that the method keeps its own.
     """
 
     label: str
     best: BaseGPRegressor
     published: BaseGPRegressor
-    box: Box | None
-    told: Told = "nothing"
+    bounds: Bounds | None
+    knowledge: Knowledge = "nothing"
 
 
 ROBUST_MANY = RobustGPRegressor(faults="many")
@@ -60,131 +61,137 @@ ORACLE_CENTRED = OracleGPRegressor(n_starts=2, scale_targets=None)
 
 METHODS: dict[str, ComparedMethod] = {
     "standard": ComparedMethod(
-        "Standard GPR",
+        REGISTRY["standard"].label,
         StandardGPRegressor(n_starts=2),
         StandardGPRegressor(noise="fixed", scale_targets=None),
-        WIDE_BOX,
+        WIDE,
     ),
     "rcgp": ComparedMethod(
-        "RCGPR",
+        REGISTRY["rcgp"].label,
         RCGPRegressor(n_starts=2),
         RCGPRegressor(
             epsilon=0.05, recentre=0, centre="mean", loo_score="plain", shift_sign=-1, scale_targets=None
         ),
-        WIDE_BOX,
+        WIDE,
     ),
     "student-t": ComparedMethod(
-        "Student-t GPR",
+        REGISTRY["student-t"].label,
         StudentTGPRegressor(dof="learn"),
         StudentTGPRegressor(inference="vb", dof=4.0, scale_targets=None),
-        WIDE_BOX,
+        WIDE,
     ),
     "mixture": ComparedMethod(
-        "GMM-GPR",
+        REGISTRY["mixture"].label,
         MixtureGPRegressor(),
         MixtureGPRegressor(n_starts=1, scale_targets=None),
-        NARROW_BOX,
+        NARROW,
     ),
     "asor": ComparedMethod(
-        "ASOR-GPR",
+        REGISTRY["asor"].label,
         AsorGPRegressor(n_starts=7),
         AsorGPRegressor(scale_targets=None),
-        NARROW_BOX,
+        NARROW,
     ),
     "asor-single": ComparedMethod(
-        "ASOR-GPR, one start",
+        f"{REGISTRY['asor'].label}, one start",
         AsorGPRegressor(),
         AsorGPRegressor(scale_targets=None),
-        NARROW_BOX,
+        NARROW,
     ),
     "asor-gem": ComparedMethod(
-        "ASOR-GPR, Algorithm 1",
+        f"{REGISTRY['asor'].label}, Algorithm 1",
         AsorGPRegressor(solver="gem"),
         AsorGPRegressor(solver="gem", scale_targets=None),
-        NARROW_BOX,
+        NARROW,
     ),
     "oracle": ComparedMethod(
-        "Oracle GPR",
+        REGISTRY["oracle"].label,
         OracleGPRegressor(n_starts=2, scale_targets=None),
         OracleGPRegressor(scale_targets=None),
-        WIDE_BOX,
-        told="second moment",
+        WIDE,
+        knowledge="second moment",
     ),
     "oracle-centred": ComparedMethod(
-        "Oracle GPR, mean removed", ORACLE_CENTRED, ORACLE_CENTRED, None, told="mean and variance"
+        f"{REGISTRY['oracle'].label}, mean removed",
+        ORACLE_CENTRED,
+        ORACLE_CENTRED,
+        None,
+        knowledge="mean and variance",
     ),
-    "robust": ComparedMethod("Robust GPR", RobustGPRegressor(), RobustGPRegressor(), None),
-    "robust-many": ComparedMethod("Robust GPR, many faults", ROBUST_MANY, ROBUST_MANY, None),
+    "robust": ComparedMethod(REGISTRY["robust"].label, RobustGPRegressor(), RobustGPRegressor(), None),
+    "robust-many": ComparedMethod(f"{REGISTRY['robust'].label}, many faults", ROBUST_MANY, ROBUST_MANY, None),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """A model that is ready to be fitted, and how its settings differ from the estimator's defaults."""
+    """Fit that is ready to run, with the settings that differ from the estimator's defaults."""
 
-    start: Callable[[], BaseGPRegressor]
+    fit: Callable[[], BaseGPRegressor]
     settings: str
 
 
 def prepare(task: Task, data: Data) -> Fitting:
-    """Everything but the fit itself, so that it can be timed alone."""
+    """Prepare everything but the fit itself, which is timed."""
     model = configured(task, data)
     method = METHODS[task.method]
-    settings = describe(model, method.box)
+    settings = describe(model, method.bounds)
     if isinstance(model, OracleGPRegressor):
-        return Fitting(partial(model.fit, data.X, data.y, data.mask, *knowledge(method.told, data)), settings)
+        return Fitting(
+            partial(model.fit, data.X, data.y, data.mask, *outlier_moments(method.knowledge, data)), settings
+        )
     return Fitting(partial(model.fit, data.X, data.y), settings)
 
 
 def configured(task: Task, data: Data) -> BaseGPRegressor:
-    """The estimator that a task asks for, not fitted."""
+    """Return the estimator of a task, not fitted."""
     check_member("method", task.method, tuple(METHODS))
     method, published = METHODS[task.method], task.baselines == "as-published"
     model: BaseGPRegressor = clone(method.published if published else method.best)
-    # The starts of a method must not depend on anything but the data's seed.
+    # The initialisations of a method must depend on nothing but the data's seed.
     model.random_state = task.data_seed % SEED_RANGE
     if not isinstance(model, RobustGPRegressor):
-        model.init_noise_variance = NOISE[task.reading].start
-    if published and method.box is not None:
-        model.kernel = boxed_kernel(data.X, method.box)
-    if isinstance(model, OracleGPRegressor) and method.told == "second moment":
-        know_noise(model, data.clean.noise_variance)
+        model.init_noise_variance = NOISE[task.convention].initial
+    if published and method.bounds is not None:
+        model.kernel = published_kernel(data.X, method.bounds)
+    if isinstance(model, OracleGPRegressor) and method.knowledge == "second moment":
+        set_known_noise(model, data.clean.noise_variance)
     return model
 
 
-def know_noise(oracle: OracleGPRegressor, variance: float | None) -> None:
-    """The paper's oracle knows the nominal variance; where nobody does, it has to learn it."""
+def set_known_noise(oracle: OracleGPRegressor, variance: float | None) -> None:
+    """Fix the noise variance of the paper's oracle if it is known; otherwise the oracle learns it."""
     if variance is not None:
         oracle.noise, oracle.init_noise_variance = "fixed", variance
 
 
-def knowledge(told: Told, data: Data) -> tuple[float | None, float]:
-    """Variance and mean of the faults as an oracle is told them; without a distribution they are dropped."""
-    faults = data.outliers
-    if faults is None:
+def outlier_moments(knowledge: Knowledge, data: Data) -> tuple[float | None, float]:
+    """Return variance and mean of the outliers for an oracle; variance None makes it drop the outliers."""
+    outliers = data.outliers
+    if outliers is None:
         return None, 0.0
-    if told == "second moment":
-        return faults.variance + faults.mean**2, 0.0
-    return faults.variance, faults.mean
+    if knowledge == "second moment":
+        return outliers.variance + outliers.mean**2, 0.0
+    return outliers.variance, outliers.mean
 
 
-def boxed_kernel(X: FloatArray, box: Box) -> SquaredExponential:
-    """The paper's kernel and start, one length scale for all inputs, in another box of length scales."""
-    spread = np.ptp(X, axis=0)
-    spread[spread == 0.0] = 1.0
-    ends = spread[:, None] * np.array(box)
-    start = np.clip(paper_length_scale(X), ends[:, 0], ends[:, 1])
-    bounds = tuple((low, high) for low, high in ends.tolist())
-    return replace(default_kernel(X), length_scale=tuple(start.tolist()), length_scale_bounds=bounds)
+def published_kernel(X: FloatArray, bounds: Bounds) -> SquaredExponential:
+    """Return the paper's kernel with its initial length scale for all inputs, in the published bounds."""
+    extent = np.ptp(X, axis=0)
+    extent[extent == 0.0] = 1.0
+    ends = extent[:, None] * np.array(bounds)
+    initial = np.clip(paper_length_scale(X), ends[:, 0], ends[:, 1])
+    pairs = tuple((low, high) for low, high in ends.tolist())
+    return replace(default_kernel(X), length_scale=tuple(initial.tolist()), length_scale_bounds=pairs)
 
 
-def describe(model: BaseGPRegressor, box: Box | None) -> str:
-    """The estimator with the arguments that are not its defaults; seed and kernel follow from the data."""
+def describe(model: BaseGPRegressor, bounds: Bounds | None) -> str:
+    """Write the estimator with the arguments that are not its defaults, except seed and kernel."""
     given = [
         f"{each.name}={value!r}"
         for each in fields(model)
         if each.name not in ("random_state", "kernel")
         and (value := getattr(model, each.name)) != each.default
     ]
-    lengths = "" if model.kernel is None else f" with length scales in {box} x range"
+    lengths = "" if model.kernel is None else f" with length scales in {bounds} x range"
     return f"{type(model).__name__}({', '.join(given)}){lengths}"

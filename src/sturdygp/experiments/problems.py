@@ -1,4 +1,4 @@
-"""The data of a task: drawn from its seeds, never from its method."""
+"""Data of a task, which follow from its seeds and not from its method."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.datasets.contamination import Outliers
-from sturdygp.datasets.gp_sample import make_gp_sample
-from sturdygp.datasets.synthetic import make_synthetic
+from sturdygp.datasets.synthetic import make_gp_sample, make_synthetic
 from sturdygp.datasets.tables import (
     Table,
     load_air_quality,
@@ -23,16 +22,16 @@ from sturdygp.experiments.task import NOISE, Task, check_member
 
 # The paper tests on as many rows as it trains on in its figures.
 N_TEST = 100
-# The benchmark of the field splits 90 to 10.
-TEST_SHARE = 0.1
+# The published benchmark splits 90 to 10.
+TEST_FRACTION = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Clean:
     """Training and test data before contamination.
 
-    ``truth`` is what errors are measured against; ``function`` holds the noise-free values at the same
-    inputs where they are known, and ``noise_variance`` that of the training readings.
+    Errors are measured against ``truth``. ``function`` holds the noise-free values at the same inputs if they
+    are known, ``noise_variance`` is that of the training observations.
     """
 
     X: FloatArray
@@ -45,7 +44,7 @@ class Clean:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a method is fitted to and judged by; ``outliers`` is what was added, if it has a distribution."""
+    """Contaminated training data, with the mask of outliers and their distribution if they have one."""
 
     X: FloatArray
     y: FloatArray
@@ -55,17 +54,17 @@ class Data:
 
     @property
     def truth_is_noisy(self) -> bool:
-        """Whether errors are measured against readings rather than against the function."""
+        """Errors are measured against observations rather than against the function."""
         return self.clean.truth is not self.clean.function
 
 
 def draw(task: Task) -> Data:
-    """Clean data by one seed, faults by another.
+    """Draw the clean data with one seed, and the outliers with another.
 
     Raises
     ------
     DataFileError
-        The file of a real data set is not there and cannot be downloaded.
+        The file of a real data set does not exist and cannot be downloaded.
     """
     check_member("dataset", task.dataset, tuple(DATASETS))
     clean = DATASETS[task.dataset](task)
@@ -77,14 +76,14 @@ def draw(task: Task) -> Data:
 
 
 def synthetic(task: Task) -> Clean:
-    """The paper's synthetic problem; errors are against the function."""
-    noise = NOISE[task.reading].true
+    """Draw the paper's synthetic problem; errors are against the function."""
+    noise = NOISE[task.convention].true
     drawn = make_synthetic(needed_rows(task), N_TEST, noise_variance=noise, seed=task.data_seed)
     return Clean(drawn.X, drawn.y, drawn.X_test, drawn.f_test, drawn.f_test, noise)
 
 
 def random_rows(load: Callable[[], Table]) -> Callable[[Task], Clean]:
-    """The paper's use of real data: random rows, standardised by those trained on, others to test on."""
+    """Sample a table as the paper does: random rows to train and to test on, standardised by the former."""
 
     def drawn(task: Task) -> Clean:
         table, n_train = load(), needed_rows(task)
@@ -102,7 +101,7 @@ def random_rows(load: Callable[[], Table]) -> Callable[[Task], Clean]:
 
 
 def random_split(load: Callable[[], Table]) -> Callable[[Task], Clean]:
-    """The field's use of real data: the first output, standardised as a whole, split 90 to 10."""
+    """Split a table as the published benchmark does: the first output, standardised as a whole, 90 to 10."""
 
     def drawn(task: Task) -> Clean:
         table = load()
@@ -115,27 +114,27 @@ def random_split(load: Callable[[], Table]) -> Callable[[Task], Clean]:
 
 
 def gp_sample(task: Task) -> Clean:
-    """The field's synthetic data: one function for all trials, which differ in their splits."""
+    """Split the benchmark's synthetic data: one function for all trials, which differ in their splits."""
     sample = make_gp_sample()
     test, train = split(task, len(sample.y))
     return Clean(sample.X[train], sample.y[train], sample.X[test], sample.y[test], sample.f[test])
 
 
 def split(task: Task, n: int) -> list[FloatArray]:
-    """Rows to test on, and rows to train on."""
+    """Draw the rows to test on and the rows to train on."""
     if task.n_train is not None:
         raise ValueError(f"{task.dataset} is split 90 to 10: n_train must be None, got {task.n_train!r}")
     order = np.random.default_rng(task.data_seed).permutation(n)
-    return np.split(order, [round(TEST_SHARE * n)])
+    return np.split(order, [round(TEST_FRACTION * n)])
 
 
 def standardised(values: FloatArray, reference: FloatArray, *, ddof: int) -> FloatArray:
-    """Values in standard deviations from the mean of the reference."""
+    """Standardise values by the mean and the standard deviation of a reference."""
     return np.asarray((values - reference.mean(axis=0)) / reference.std(axis=0, ddof=ddof))
 
 
 def needed_rows(task: Task) -> int:
-    """The number of rows to train on, which this data set cannot do without."""
+    """Return the number of rows to train on, which this data set requires."""
     if task.n_train is None:
         raise ValueError(f"{task.dataset} needs n_train, the number of rows to train on")
     return task.n_train

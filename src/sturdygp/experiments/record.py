@@ -1,4 +1,4 @@
-"""What a task gave: results that are the same wherever it runs, and timings that are not."""
+"""Record of a task: results, which do not depend on where it runs, and timings, which do."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sturdygp.experiments.task import Json, Task
 
 @dataclass(frozen=True)
 class Scores:
-    """Errors pooled over all entries of a trial; None where there is nothing to compare with.
+    """Scores pooled over all entries of a trial; None for those that do not apply.
 
-    ``nlpd`` is that of test readings where errors are against readings, taken for possible outliers by
-    methods that know them; else that of the function. ``coverage`` is that of the function by 95 % intervals.
-    ``average_precision`` and ``calibration_error`` judge the outlier probabilities of training readings;
-    ``contamination_rate`` is what the method found, on average over outputs, if it estimates one.
+    ``nlpd`` is that of the test observations if errors are measured against observations, with outliers
+    allowed if the method models them; else it is that of the function. ``coverage`` is that of the function
+    by 95 % intervals. ``average_precision`` and ``calibration_error`` score the outlier probabilities of the
+    training observations. ``contamination_rate`` is the method's estimate, on average over outputs.
     """
 
     rmse: float | None = None
@@ -38,10 +38,10 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The outcome of one task; ``error`` is what the fit raised, if it did.
+    """Record of one task; ``error`` is the exception of the fit, if it raised one.
 
     ``status``, ``n_factorizations`` and ``notes`` have an entry for each output. ``settings`` names the
-    estimator and its arguments. ``warnings`` are those that the status does not tell.
+    estimator and its arguments. ``warnings`` does not repeat what the status says.
     """
 
     task: Task
@@ -56,23 +56,23 @@ class Record:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no result."""
+        """The fit raised an error, so there is no result."""
         return self.error is not None
 
     @property
     def unconverged(self) -> bool:
-        """Whether the fit of an output ended early."""
+        """The fit of an output stopped before it converged."""
         return any(status != "CONVERGED" for status in self.status)
 
     @property
     def result(self) -> Json:
-        """All that must be the same in every run: the record without its timing."""
+        """Record without task and timing, as plain values; it is the same in every run."""
         values = asdict(self)
         del values["task"], values["timing"]
         return json_lists(values)
 
     def to_json(self) -> Json:
-        """The record as a dictionary of plain values, results and timings apart."""
+        """Return the record as a dictionary of plain values, with results and timings apart."""
         return {
             "hash": self.task.hash,
             "task": self.task.to_json(),
@@ -82,7 +82,7 @@ class Record:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_json`."""
+        """Invert :meth:`to_json`."""
         result: Json = {**values["result"], "scores": Scores(**values["result"]["scores"])}
         for name in ("status", "n_factorizations", "notes", "warnings"):
             result[name] = tuple(result[name])
@@ -90,22 +90,22 @@ class Record:
 
 
 def json_lists(values: Json) -> Json:
-    """Tuples as lists, as they come back from a file."""
+    """Turn tuples into lists, as JSON does."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 def same_results(first: Iterable[Record], second: Iterable[Record]) -> bool:
-    """Whether two runs gave the same results, in whatever order and time."""
+    """Compare the results of two runs, regardless of order and timings."""
     return by_hash(first) == by_hash(second)
 
 
 def by_hash(records: Iterable[Record]) -> dict[str, Json]:
-    """The result of each task."""
+    """Return the result of each task."""
     return {record.task.hash: record.result for record in records}
 
 
 def as_rows(records: Iterable[Record]) -> list[Json]:
-    """A flat table, for figures and data frames: one dictionary for each record.
+    """Flatten records into rows for data frames: one dictionary for each record.
 
     Examples
     --------
@@ -114,12 +114,12 @@ def as_rows(records: Iterable[Record]) -> list[Json]:
     >>> row["method"], row["contamination"], row["rmse"], row["fit_seconds"]
     ('asor', 'none', 0.2, 0.5)
     """
-    return [flat(record) for record in records]
+    return [as_row(record) for record in records]
 
 
-def flat(record: Record) -> Json:
-    """Task, scores and timing side by side."""
-    task, result = record.task.to_json(), record.result
+def as_row(record: Record) -> Json:
+    """Flatten a record: task, scores and timing side by side."""
+    task, result = asdict(record.task), record.result
     del task["fault"]
     scores = result.pop("scores")
     return {**task, "contamination": record.task.fault.label, **scores, **result, **asdict(record.timing)}

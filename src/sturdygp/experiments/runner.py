@@ -1,6 +1,6 @@
-"""Runs the tasks that a store lacks: in this process, in several, or on a Dask cluster.
+"""Runner of the tasks that a store lacks: in this process, in several processes, or on a Dask cluster.
 
-Wherever a task runs, it is the same function of the same data, so results do not depend on the place.
+A task is the same function of the same data everywhere, so results do not depend on where it runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEEDS_DASK = "a Dask cluster needs the package distributed: pip install 'sturdyg
 
 @dataclass(frozen=True)
 class Tally:
-    """How many tasks were there already, how many were run, and how many of all failed."""
+    """Numbers of tasks that had a record before, that were run, and that failed in any run."""
 
     skipped: int
     run: int
@@ -33,7 +33,7 @@ class Tally:
 
 
 def missing_tasks(tasks: Sequence[Task], store: ResultStore) -> list[Task]:
-    """The tasks that the store has no record of, failed ones not among them: they would fail again."""
+    """Return the tasks without a record in the store. Failed tasks have one; they would fail again."""
     done = store.hashes()
     return [task for task in tasks if task.hash not in done]
 
@@ -46,14 +46,14 @@ def run_tasks(
     dask: str | None = None,
     on_record: Callable[[Record], None] | None = None,
 ) -> Tally:
-    """Run what is missing and store each record as soon as it is there.
+    """Run the missing tasks and store each record as soon as it is made.
 
     Parameters
     ----------
     tasks : sequence of Task
-        What the store is to hold in the end.
+        Tasks whose records the store will hold.
     store : ResultStore
-        Where records go; those already there are not made again.
+        Store of the records; tasks that have one are not run again.
     n_jobs : int
         Processes on this machine; -1 for as many as there are cores.
     dask : str, optional
@@ -79,24 +79,24 @@ def run_tasks(
 
 
 def check_data(tasks: Sequence[Task]) -> None:
-    """Draw each data set once: a missing file is found, or downloaded, before many workers ask for it."""
+    """Draw each data set once, so that a missing file is downloaded before many workers need it."""
     for task in {task.dataset: task for task in tasks}.values():
         draw(task)
 
 
 def run_locally(tasks: Sequence[Task], n_jobs: int) -> Generator[Record]:
-    """Records in the order in which they are finished."""
+    """Run tasks in local processes; yield records as they are finished."""
     # A batch of several tasks would be lost as a whole if the run were killed.
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     yield from parallel(delayed(run)(task) for task in tasks)
 
 
 def run_on_dask(tasks: Sequence[Task], address: str, n_jobs: int) -> Generator[Record]:
-    """Records in the order in which they are finished; tasks of a worker that dies go to another."""
+    """Run tasks on a Dask cluster; yield records as they are finished. Tasks of lost workers go to others."""
     distributed = optional_distributed()
     with dask_client(address, n_jobs) as client:
         check_threads(client)
-        # Keys of their own: a scheduler that others use must not answer from its memory.
+        # pure=False makes new keys: a shared scheduler must not return results that it has in memory.
         futures = client.map(run, tasks, pure=False)
         for _, record in distributed.as_completed(futures, with_results=True):
             yield record
@@ -104,7 +104,7 @@ def run_on_dask(tasks: Sequence[Task], address: str, n_jobs: int) -> Generator[R
 
 @contextmanager
 def dask_client(address: str, n_jobs: int) -> Iterator[Any]:
-    """A client of the cluster at an address, or of one that lives as long as it is used."""
+    """Connect to the cluster at an address, or to a temporary one on this machine."""
     distributed = optional_distributed()
     if address != LOCAL_CLUSTER:
         with distributed.Client(address) as client:
@@ -119,7 +119,7 @@ def dask_client(address: str, n_jobs: int) -> Iterator[Any]:
 
 
 def optional_distributed() -> Any:
-    """The package that only a cluster needs."""
+    """Import the package distributed, which only a cluster needs."""
     try:
         return import_module("distributed")
     except ImportError:
@@ -127,7 +127,7 @@ def optional_distributed() -> Any:
 
 
 def check_threads(client: Any) -> None:
-    """Refuse workers that would run two tasks in one process, where limits and timings get mixed up."""
+    """Refuse workers that run several tasks in one process, where thread limits and timings are mixed."""
     threads = client.nthreads()
     several = [worker for worker, count in threads.items() if count != 1]
     if several:

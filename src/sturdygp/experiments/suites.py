@@ -1,11 +1,11 @@
-"""The experiments as lists of tasks, trials outermost: a run that is stopped has whole trials to show."""
+"""Suites: experiments as lists of tasks, trials outermost, so that a stopped run has complete trials."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from sturdygp.experiments.task import Baselines, Fault, Reading, Task, check_member
+from sturdygp.experiments.task import Baselines, Fault, NoiseConvention, Task, check_member
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 N_TRAIN = 100
@@ -15,7 +15,7 @@ FIELD_METHODS = ("standard", "rcgp", "student-t", "mixture", "asor", "robust", "
 
 SIZES = (200, 400, 600, 800, 1000)
 TABLE_METHODS = (*COMPARED, "asor-single", "robust")
-# Algorithm 1 as the paper writes it takes minutes for one fit.
+# Algorithm 1 as printed in the paper takes minutes for one fit.
 GEM_SIZE, GEM_TRIALS = 200, 3
 
 SYNTHETIC_FAULTS = (
@@ -34,13 +34,13 @@ REAL_FAULTS = (
 
 SHIFT = (3.0, 9.0)
 FIELD_RATE = 0.1
-# The published asymmetric faults of the synthetic data are twice as many.
+# The benchmark has twice as many asymmetric outliers in its synthetic data.
 SYNTHETIC_ONE_SIDED_RATE = 0.2
 
 
 @dataclass(frozen=True)
 class Suite:
-    """An experiment: ``trial`` gives the tasks of one trial; ``serial`` ones are timed, so run one by one."""
+    """Experiment: ``trial`` makes the tasks of one trial; ``serial`` tasks are timed, so run one by one."""
 
     name: str
     description: str
@@ -53,11 +53,11 @@ class Suite:
         self,
         *,
         trials: int | None = None,
-        reading: Reading = "text",
+        convention: NoiseConvention = "text",
         baselines: Baselines = "best",
         methods: Iterable[str] | None = None,
     ) -> list[Task]:
-        """All tasks; fewer ``trials`` or ``methods`` give some of the same ones.
+        """Make all tasks; fewer ``trials`` or ``methods`` make some of the same tasks.
 
         Examples
         --------
@@ -68,8 +68,10 @@ class Suite:
         if count < 1:
             raise ValueError(f"trials must be at least 1, got {trials!r}")
         wanted = self._chosen(methods)
-        # A task that knows all but what the suite itself varies.
-        blank = Task(suite=self.name, dataset="", method="", trial=0, reading=reading, baselines=baselines)
+        # The suite itself chooses the other fields.
+        blank = Task(
+            suite=self.name, dataset="", method="", trial=0, convention=convention, baselines=baselines
+        )
         every = [task for index in range(count) for task in self.trial(replace(blank, trial=index))]
         return [task for task in every if task.method in wanted]
 
@@ -81,43 +83,46 @@ class Suite:
 
 
 def for_methods(problem: Task, methods: Iterable[str]) -> list[Task]:
-    """The same problem for several methods."""
+    """Make the tasks of one problem for several methods."""
     return [replace(problem, method=method) for method in methods]
 
 
 def sweep(problem: Task, rates: Iterable[float], methods: Iterable[str]) -> list[Task]:
-    """The same problem at several rates, for several methods."""
+    """Make the tasks of one problem at several rates, for several methods."""
     return [task for rate in rates for task in for_methods(replace(problem, rate=rate), methods)]
 
 
 def smoke(blank: Task) -> list[Task]:
-    """A small synthetic problem for every method, with and without faults."""
+    """Make a small synthetic problem for every method, with and without outliers."""
     problem = replace(blank, dataset="synthetic", n_train=20, fault=Fault("uniform", (0, 10)))
     return sweep(problem, (0.0, 0.3), FIGURE_METHODS)
 
 
 def fig1a(blank: Task) -> list[Task]:
-    """Synthetic data with U[0,10] added."""
+    """Make the tasks of figure 1a: synthetic data with U[0,10] added."""
     return figure(blank, "synthetic", Fault("uniform", (0, 10)))
 
 
 def fig1b(blank: Task) -> list[Task]:
-    """Air Quality with U[-5,15] added."""
+    """Make the tasks of figure 1b: Air Quality with U[-5,15] added."""
     return figure(blank, "air-quality", Fault("uniform", (-5, 15)))
 
 
 def fig1c(blank: Task) -> list[Task]:
-    """Energy Efficiency with N(0,25) added."""
+    """Make the tasks of figure 1c: Energy Efficiency with N(0,25) added."""
     return figure(blank, "energy", Fault("normal", (0, 25)))
 
 
 def figure(blank: Task, dataset: str, fault: Fault) -> list[Task]:
-    """One data set and one kind of fault at all rates."""
+    """Make the tasks of one data set and one contamination at all rates."""
     return sweep(replace(blank, dataset=dataset, fault=fault, n_train=N_TRAIN), RATES, FIGURE_METHODS)
 
 
 def table1(blank: Task) -> list[Task]:
-    """Synthetic data of several sizes, N(0,10) added to 40 % of the entries; Algorithm 1 at the smallest."""
+    """Make the tasks of table I: synthetic data of several sizes, with N(0,10) added to 40 % of the entries.
+
+    Algorithm 1 runs at the smallest size only.
+    """
     problem = replace(blank, dataset="synthetic", fault=Fault("normal", (0, 10)), rate=0.4)
     tasks = [task for n in SIZES for task in for_methods(replace(problem, n_train=n), TABLE_METHODS)]
     if blank.trial < GEM_TRIALS:
@@ -126,14 +131,14 @@ def table1(blank: Task) -> list[Task]:
 
 
 def supplement(blank: Task) -> list[Task]:
-    """The data of the figures with other kinds of faults."""
+    """Make the tasks of the supplement: the data of the figures with other contaminations."""
     pairs = [("synthetic", fault) for fault in SYNTHETIC_FAULTS]
     pairs += [(dataset, fault) for dataset in ("air-quality", "energy") for fault in REAL_FAULTS]
     return [task for dataset, fault in pairs for task in figure(blank, dataset, fault)]
 
 
 def field(blank: Task) -> list[Task]:
-    """Three data sets spoiled in the ways of the field, and two that stay as they are."""
+    """Make the tasks of the published benchmark: three contaminated data sets, and two clean ones."""
     tasks = []
     for dataset in ("gp-sample", "energy-heating", "yacht"):
         one_sided = SYNTHETIC_ONE_SIDED_RATE if dataset == "gp-sample" else FIELD_RATE
@@ -171,6 +176,6 @@ SUITES: dict[str, Suite] = {
 
 
 def suite(name: str) -> Suite:
-    """The suite of a name."""
+    """Return the suite of a name."""
     check_member("suite", name, tuple(SUITES))
     return SUITES[name]

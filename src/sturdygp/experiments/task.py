@@ -1,4 +1,4 @@
-"""One run of an experiment as plain data: what it is, what it is called, and which seeds it draws from."""
+"""Tasks: one run of an experiment as plain data, with its hash and its seeds."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from sturdygp.datasets.contamination import (
     AddedOutliers,
     Contamination,
+    FocusedOutliers,
     NormalOutliers,
+    OneSidedShifts,
     Outliers,
+    SymmetricShifts,
     UniformOutliers,
     check_rate,
 )
-from sturdygp.datasets.faults import FocusedOutliers, OneSidedShifts, SymmetricShifts
 
-Reading: TypeAlias = Literal["text", "std"]
+NoiseConvention: TypeAlias = Literal["text", "std"]
 Baselines: TypeAlias = Literal["best", "as-published"]
 FaultKind: TypeAlias = Literal["none", "uniform", "normal", "symmetric", "one-sided", "focused"]
 Json: TypeAlias = dict[str, Any]
 
-READINGS: tuple[Reading, ...] = get_args(Reading)
+NOISE_CONVENTIONS: tuple[NoiseConvention, ...] = get_args(NoiseConvention)
 BASELINES: tuple[Baselines, ...] = get_args(Baselines)
-# How many numbers describe a fault.
+# Names of fields in stored results and in hashes, where they differ from those of the class.
+STORED_NAMES = {"convention": "reading"}
+# Number of parameters of a contamination.
 PARAMETERS: dict[str, int] = {
     "none": 0,
     "uniform": 2,
@@ -38,31 +42,31 @@ PARAMETERS: dict[str, int] = {
 
 @dataclass(frozen=True)
 class NoiseConstants:
-    """Variance of the nominal noise of the synthetic problem, and the one that methods start from."""
+    """Variance of the inlier noise of the synthetic problem, and its initial value in every method."""
 
     true: float
-    start: float
+    initial: float
 
 
 # The paper's numbers .25 and .5 are variances in its text, standard deviations in its published scripts.
-NOISE: dict[Reading, NoiseConstants] = {
-    "text": NoiseConstants(true=0.25, start=0.5),
-    "std": NoiseConstants(true=0.25**2, start=0.5**2),
+NOISE: dict[NoiseConvention, NoiseConstants] = {
+    "text": NoiseConstants(true=0.25, initial=0.5),
+    "std": NoiseConstants(true=0.25**2, initial=0.5**2),
 }
 
 
 def check_member(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse what is not one of the choices."""
+    """Refuse a value that is not one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of contamination and its numbers; the rate belongs to the task.
+    """Kind of contamination and its parameters; the rate belongs to the task.
 
-    ``uniform`` (low, high) and ``normal`` (mean, variance) are added to an entry; ``symmetric`` and
-    ``one-sided`` (low, high) shift it by standard deviations; ``focused`` (depth, width) moves whole points.
+    ``uniform`` (low, high) and ``normal`` (mean, variance) are added to an entry. ``symmetric`` and
+    ``one-sided`` (low, high) shift it by standard deviations. ``focused`` (depth, width) moves whole points.
 
     Examples
     --------
@@ -74,7 +78,7 @@ class Fault:
     parameters: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse unknown kinds; numbers become floats, so that equal faults have equal hashes."""
+        """Refuse unknown kinds; parameters become floats, so that equal contaminations have equal hashes."""
         check_member("kind", self.kind, tuple(PARAMETERS))
         if len(self.parameters) != PARAMETERS[self.kind]:
             raise ValueError(
@@ -84,13 +88,13 @@ class Fault:
 
     @property
     def label(self) -> str:
-        """Name for tables and figures."""
+        """Name in tables and figures."""
         numbers = ",".join(f"{value:g}" for value in self.parameters)
         return {"uniform": f"U[{numbers}]", "normal": f"N({numbers})"}.get(self.kind, self.kind)
 
     @property
     def distribution(self) -> Outliers | None:
-        """What is added to an entry, where that follows one distribution."""
+        """Distribution of what is added to an entry; None for other kinds."""
         if self.kind == "uniform":
             return UniformOutliers(*self.parameters)
         if self.kind == "normal":
@@ -98,7 +102,7 @@ class Fault:
         return None
 
     def contamination(self, rate: float) -> Contamination | None:
-        """The generator, or None if the data stay as they are."""
+        """Return the generator, or None if the data stay clean."""
         added = self.distribution
         if added is not None:
             return AddedOutliers(added, rate)
@@ -111,10 +115,11 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One method on one data set; everything that its result depends on, apart from the program.
+    """Task: one method on one data set, with everything that determines the result, apart from the program.
 
-    ``n_train`` is None where the protocol trains on a share of the data. ``reading`` says what the paper's
-    noise constants mean, ``baselines`` whether methods are at their best or as in the published scripts.
+    ``n_train`` is None if the protocol trains on a fraction of the data. ``convention`` says whether the
+    paper's noise constants are variances (``text``) or standard deviations (``std``). ``baselines`` says
+    whether methods are at their best or as in the published scripts.
 
     Examples
     --------
@@ -130,33 +135,33 @@ class Task:
     fault: Fault = Fault()
     rate: float = 0.0
     n_train: int | None = None
-    reading: Reading = "text"
+    convention: NoiseConvention = "text"
     baselines: Baselines = "best"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run; the rate becomes a float, so that equal tasks have equal hashes."""
-        check_member("reading", self.reading, READINGS)
+        """Refuse invalid fields; the rate becomes a float, so that equal tasks have equal hashes."""
+        check_member("convention", self.convention, NOISE_CONVENTIONS)
         check_member("baselines", self.baselines, BASELINES)
         check_rate(self.rate)
         if self.trial < 0:
             raise ValueError(f"trial must be 0 or more, got {self.trial!r}")
         if self.n_train is not None and self.n_train < 2:
-            raise ValueError(f"n_train must be at least 2, or None for a share of the data; {self.n_train!r}")
+            raise ValueError(f"n_train must be at least 2, or None for a fraction; got {self.n_train!r}")
         object.__setattr__(self, "rate", float(self.rate))
 
     @property
     def hash(self) -> str:
-        """sha256 of the task, the same in every process and on every machine."""
+        """Hash (sha256) of the task, the same in every process and on every machine."""
         return digest(self.to_json())
 
     @property
     def data_seed(self) -> int:
-        """Seed of the clean data; neither the fault nor the rate changes it, so that trials can be paired."""
+        """Seed of the clean data; it does not depend on the contamination, so that trials can be paired."""
         return seed_of({"suite": self.suite, "dataset": self.dataset, "trial": self.trial})
 
     @property
     def fault_seed(self) -> int:
-        """Seed of the faults, for all rates: a higher one spoils more of the same entries."""
+        """Seed of the outliers at all rates: a higher rate contaminates more of the same entries."""
         return seed_of(
             {
                 "suite": self.suite,
@@ -167,26 +172,30 @@ class Task:
         )
 
     def to_json(self) -> Json:
-        """The task as a dictionary of plain values."""
-        return {**asdict(self), "fault": {**asdict(self.fault), "parameters": list(self.fault.parameters)}}
+        """Return the task as a dictionary of plain values, under the names of stored results."""
+        fault = {**asdict(self.fault), "parameters": list(self.fault.parameters)}
+        fields: Json = {**asdict(self), "fault": fault}
+        return {STORED_NAMES.get(name, name): value for name, value in fields.items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of :meth:`to_json`."""
-        fault = values["fault"]
-        return cls(**{**values, "fault": Fault(fault["kind"], tuple(fault["parameters"]))})
+        """Invert :meth:`to_json`."""
+        names = {stored: name for name, stored in STORED_NAMES.items()}
+        fields = {names.get(stored, stored): value for stored, value in values.items()}
+        fault = Fault(fields["fault"]["kind"], tuple(fields["fault"]["parameters"]))
+        return cls(**{**fields, "fault": fault})
 
 
 def canonical(values: object) -> str:
-    """JSON with one spelling for equal values."""
+    """Encode values as JSON, equal values as equal texts."""
     return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(values: object) -> str:
-    """sha256 of canonical JSON."""
+    """Hash values with sha256, as canonical JSON."""
     return hashlib.sha256(canonical(values).encode()).hexdigest()
 
 
 def seed_of(values: object) -> int:
-    """A seed of 64 bits."""
+    """Derive a seed of 64 bits from values."""
     return int(digest(values)[:16], 16)

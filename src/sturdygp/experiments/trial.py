@@ -1,4 +1,4 @@
-"""One task, from its data to its record."""
+"""Execution of one task: draw the data, fit the method, score it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sturdygp.experiments.problems import Data, draw
 from sturdygp.experiments.record import Record, Scores, Timing
 from sturdygp.experiments.task import Task
 
-# More threads would make timings depend on the machine, and workers wait for each other.
+# With more threads timings depend on the number of cores, and workers wait for each other.
 BLAS_THREADS = 1
 NO_SCORES = Scores()
 
 
 def run(task: Task) -> Record:
-    """Draw the data, fit the method, score it.
+    """Run a task and return its record.
 
-    An error of the fit becomes part of the record: nothing is drawn anew. Errors of the task itself, a name
-    that does not exist or a data file that is not there, are raised.
+    An error of the fit becomes part of the record; the data are not drawn again. Errors of the task itself,
+    such as an unknown name or a missing data file, are raised.
 
     Examples
     --------
@@ -42,10 +42,10 @@ def run(task: Task) -> Record:
         data = draw(task)
         fitting = prepare(task, data)
         clock = Clock()
-        with warnings_collected() as seen:
+        with collected_warnings() as seen:
             try:
                 with clock:
-                    model = fitting.start()
+                    model = fitting.fit()
                 outcome = assess(model, data)
             except Exception as error:
                 outcome = Outcome(error=f"{type(error).__name__}: {error}")
@@ -60,7 +60,7 @@ def run(task: Task) -> Record:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The part of a record that the fitted model decides."""
+    """Part of a record that depends on the fitted model."""
 
     scores: Scores = NO_SCORES
     status: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass
 class Clock:
-    """Seconds between entering and leaving, also when left by an error."""
+    """Timer of a context, which may end with an error."""
 
     wall: float = field(default=0.0)
     cpu: float = field(default=0.0)
@@ -85,10 +85,10 @@ class Clock:
 
 
 @contextmanager
-def warnings_collected() -> Iterator[list[warnings.WarningMessage]]:
-    """Warnings about the computation, whatever filters the process has: records must not depend on them."""
+def collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Collect warnings about the computation, independently of the filters of the process."""
     with warnings.catch_warnings(record=True) as seen:
-        # Others come from the threads of a worker, which are no part of the task.
+        # Other categories come from the threads of a worker, which are not part of the task.
         warnings.simplefilter("ignore")
         for category in (RuntimeWarning, UserWarning):
             warnings.simplefilter("always", category)
@@ -96,7 +96,7 @@ def warnings_collected() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def unexpected(seen: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Each warning once, without those that the status and the notes of a fit repeat."""
+    """Return each warning once, without those that the status and the notes of a fit repeat."""
     texts = {
         f"{warning.category.__name__}: {warning.message}"
         for warning in seen
@@ -106,7 +106,7 @@ def unexpected(seen: list[warnings.WarningMessage]) -> tuple[str, ...]:
 
 
 def assess(model: BaseGPRegressor, data: Data) -> Outcome:
-    """How the fit ended and how good it is."""
+    """Collect the status and the scores of a fitted model."""
     scores = score(model, data)
     return Outcome(
         scores=scores,
@@ -118,36 +118,36 @@ def assess(model: BaseGPRegressor, data: Data) -> Outcome:
 
 
 def per_output(values: Any) -> list[Any]:
-    """One entry for each output, also if there is a single one."""
+    """Return a list with an entry for each output, also for a single output."""
     return list(np.atleast_1d(np.asarray(values, dtype=object)))
 
 
 def score(model: BaseGPRegressor, data: Data) -> Scores:
-    """Every score that the data allow."""
+    """Compute every score that the data allow."""
     clean = data.clean
     mean, std = model.predict(clean.X_test, return_std=True)
     scores = Scores(
         rmse=metrics.rmse(clean.truth, mean),
         mae=metrics.mae(clean.truth, mean),
-        nlpd=reading_nlpd(model, data) if data.truth_is_noisy else metrics.nlpd(clean.truth, mean, std),
+        nlpd=observation_nlpd(model, data) if data.truth_is_noisy else metrics.nlpd(clean.truth, mean, std),
         coverage=None if clean.function is None else metrics.coverage(clean.function, mean, std),
-        contamination_rate=found_rate(model),
-        **detection(model, data),
+        contamination_rate=estimated_rate(model),
+        **detection_scores(model, data),
     )
-    # JSON has no infinities; whatever is not a number is no score.
+    # JSON has no infinities and no NaN.
     return Scores(**{key: finite(value) for key, value in asdict(scores).items()})
 
 
-def reading_nlpd(model: BaseGPRegressor, data: Data) -> float:
-    """Negative log density of the test readings, which methods that know outliers take for possible ones."""
+def observation_nlpd(model: BaseGPRegressor, data: Data) -> float:
+    """Negative log predictive density of test observations, with outliers allowed if the model has them."""
     X, y = data.clean.X_test, data.clean.truth
     if isinstance(model, FlaggingGPRegressor):
         return -float(np.mean(model.log_predictive_density(X, y, allow_outliers=True)))
     return -float(np.mean(model.log_predictive_density(X, y)))
 
 
-def detection(model: BaseGPRegressor, data: Data) -> dict[str, float]:
-    """How well outlier probabilities fit the faults, for methods that have them."""
+def detection_scores(model: BaseGPRegressor, data: Data) -> dict[str, float]:
+    """Score the outlier probabilities of a model that has them."""
     if not isinstance(model, FlaggingGPRegressor):
         return {}
     proba = model.outlier_proba_
@@ -157,11 +157,11 @@ def detection(model: BaseGPRegressor, data: Data) -> dict[str, float]:
     }
 
 
-def found_rate(model: BaseGPRegressor) -> float | None:
-    """Contamination rate that the model found, on average over its outputs."""
+def estimated_rate(model: BaseGPRegressor) -> float | None:
+    """Mean contamination rate over the outputs, of a model that estimates it."""
     return float(np.mean(model.contamination_rate_)) if isinstance(model, RobustGPRegressor) else None
 
 
 def finite(value: float | None) -> float | None:
-    """A number, or None."""
+    """Return a finite number, or None."""
     return value if value is not None and isfinite(value) else None

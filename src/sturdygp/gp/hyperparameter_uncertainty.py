@@ -76,11 +76,11 @@ class UncertainPosterior(Posterior):
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
-        return self._widened(self.best.marginals(), self.X)
+        return self._widened(self.best.marginals())
 
     def leave_one_out(self, power: float = 1.0) -> Marginals:
         """Posterior at each training input without a power of its site; kernel and mean stay."""
-        return self._widened(self.best.leave_one_out(power), self.X)
+        return self._widened(self.best.leave_one_out(power))
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
@@ -93,7 +93,8 @@ class UncertainPosterior(Posterior):
 
     def predict(self, Z: FloatArray) -> Marginals:
         """Posterior mean and variance of the function at the rows of ``Z``."""
-        return self._widened(self.best.predict(Z), Z)
+        marginals = self.best.predict(Z)
+        return Marginals(marginals.mean, marginals.variance + self._variance_of_mean(Z, marginals.mean))
 
     def covariance(self, Z: FloatArray) -> FloatArray:
         """Posterior covariance of the function between the rows of ``Z``."""
@@ -105,12 +106,15 @@ class UncertainPosterior(Posterior):
         """Drop what only fitting needs; the rest is small enough to keep and to pickle."""
         return type(self)(self.kernel, self.sites, self.mean, self.X, self.best.compact(), self.moved)
 
-    def _widened(self, marginals: Marginals, Z: Inputs) -> Marginals:
-        return Marginals(marginals.mean, marginals.variance + gather(Z, self._squared_moves, joined))
+    def _widened(self, marginals: Marginals) -> Marginals:
+        return Marginals(marginals.mean, marginals.variance + gather(self.X, self._added_variance, joined))
 
-    def _squared_moves(self, Z: FloatArray) -> FloatArray:
-        moves = self._moves(Z, self.best.predict_mean(Z))
-        return np.asarray((moves**2).sum(axis=0))
+    def _added_variance(self, Z: FloatArray) -> FloatArray:
+        return self._variance_of_mean(Z, self.best.predict_mean(Z))
+
+    def _variance_of_mean(self, Z: FloatArray, mean: FloatArray) -> FloatArray:
+        """Variance of the posterior mean over the parameters, where ``mean`` is that at the best ones."""
+        return np.asarray((self._moves(Z, mean) ** 2).sum(axis=0))
 
     def _moves(self, Z: FloatArray, mean: FloatArray) -> FloatArray:
         """Change of the mean along each principal direction, one in a row."""

@@ -13,11 +13,13 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.gp.exact import ExactPrior
 from sturdygp.gp.inputs import Extent, Inputs, Rows, evenly_spaced
+from sturdygp.gp.markov import MarkovPrior
 from sturdygp.gp.posterior import Prior
 from sturdygp.gp.sites import TINY
 from sturdygp.gp.sparse import SparsePrior
+from sturdygp.gp.timeline import Timeline
 from sturdygp.kernels.base import Kernel, Sum
-from sturdygp.kernels.stationary import SquaredExponential
+from sturdygp.kernels.stationary import Matern52, SquaredExponential, Stationary
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.optimise import Callback, Flatness
 
@@ -60,9 +62,10 @@ class Problem:
     """One output without missing entries, with targets of about unit scale, and an initial kernel.
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
-    the process is sparse, otherwise it is exact. ``added`` is a known addition to the noise variance of each
-    observation. With ``resume`` an optimisation is continued instead of begun. The kernel is ``ours`` if the
-    user gave none: a method may then extend it. ``resolution`` is the step of targets that are rounded.
+    the process is sparse; with ``markov`` it costs O(n), by the state-space form of its kernel; otherwise it
+    is exact. ``added`` is a known addition to the noise variance of each observation. With ``resume`` an
+    optimisation is continued instead of begun. The kernel is ``ours`` if the user gave none: a method may
+    then extend it. ``resolution`` is the step of targets that are rounded.
     """
 
     X: Inputs
@@ -71,6 +74,7 @@ class Problem:
     rng: np.random.Generator
     callback: Callback | None = None
     inducing: FloatArray | None = None
+    markov: bool = False
     added: FloatArray | None = None
     resume: ResumeState | None = None
     ours: bool = False
@@ -98,7 +102,14 @@ class Problem:
     def work(self) -> float:
         """Cost of a factorisation, up to a factor."""
         n = len(self.X)
+        if self.markov:
+            return float(n)
         return float(n**3 if self.inducing is None else n * len(self.inducing) ** 2)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The times in order, for a Markov process."""
+        return Timeline.of(self.inputs)
 
     @cached_property
     def some_inputs(self) -> FloatArray:
@@ -135,17 +146,19 @@ class Problem:
     @property
     def finer(self) -> Problem | None:
         """The problem with a second kernel part for fine structure; None if the kernel is to stay."""
-        if not self.ours or self.inducing is not None or not isinstance(self.kernel, SquaredExponential):
+        if not self.ours or self.inducing is not None or not isinstance(self.kernel, Stationary):
             return None
         return replace(self, kernel=with_fine_part(self.kernel, self.X), ours=False)
 
     def require_exact(self, who: str, instead: str) -> None:
-        """Refuse inducing inputs for a method that cannot use them."""
-        if self.inducing is not None:
+        """Refuse other engines for a method that needs the exact process."""
+        if self.inducing is not None or self.markov:
             raise ValueError(f"{who} needs the exact process; {instead}")
 
     def prior(self, kernel: Kernel) -> Prior:
         """The process with this kernel, ready to be conditioned on sites."""
+        if self.markov:
+            return MarkovPrior.at(kernel, self.timeline)
         if self.inducing is None:
             return ExactPrior.at(kernel, self.inputs)
         return SparsePrior.at(kernel, self.X, self.inducing)
@@ -179,12 +192,14 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     input: the kernel does not depend on the units of the inputs. With one input this is the paper's
     initialisation, and very nearly so with several of the same standard deviation.
     """
-    extent = Extent.of(X)
-    unit = np.where(extent.std > 0.0, extent.std, 1.0)
+    extent, some = Extent.of(X), evenly_spaced(X)
+    # Computed from the same rows for arrays and blocks, whose sums are rounded differently.
+    std = Extent.of(some).std
+    unit = np.where(std > 0.0, std, np.where(extent.range > 0.0, extent.range, 1.0))
     # A few rows far out rule out neither a short length scale nor a long one that would reach them.
     ends = np.column_stack([extent.range, extent.reach])
     box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
-    initial = INITIAL_LENGTH_SCALE * median_distance(evenly_spaced(X) / unit) * unit
+    initial = INITIAL_LENGTH_SCALE * median_distance(some / unit) * unit
     bounds = tuple((low, high) for low, high in box.tolist())
     return SquaredExponential(
         tuple(np.clip(initial, *box.T).tolist()),
@@ -194,7 +209,20 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     )
 
 
-def with_fine_part(kernel: SquaredExponential, X: Inputs) -> Sum:
+def default_kernel_over_time(X: FloatArray) -> Matern52:
+    """A kernel with a state-space form, whose length scale may be as short as the typical gap."""
+    like, gaps = default_kernel(X), np.diff(np.unique(X[:, 0]))
+    (low, high), *_ = np.atleast_2d(like.length_scale_bounds).tolist()
+    shortest = min(low, float(np.median(gaps))) if gaps.size else low
+    return Matern52(
+        like.length_scale,
+        like.variance,
+        length_scale_bounds=((shortest, high),),
+        variance_bounds=like.variance_bounds,
+    )
+
+
+def with_fine_part(kernel: Stationary, X: Inputs) -> Sum:
     """Add a kernel like it with short length scales, within the same bounds."""
     low, high = np.array(kernel.length_scale_bounds, dtype=np.float64).T
     length_scale = np.clip(FINE_LENGTH_SCALE * Extent.of(X).std, low, high)

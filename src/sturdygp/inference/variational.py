@@ -144,12 +144,27 @@ class VariationalObjective(Generic[L]):
         initial, posterior = initialisation_at_optimum(kernel, found), found.carry.posterior
         if posterior is None:
             raise RuntimeError("an optimisation that did not fail must come with a posterior")
-        there = gather(self.problem.X, posterior.predict, Marginals.joined)
+        if self.problem.markov:
+            there = self._leave_one_out_marginals(initial)
+        else:
+            there = gather(self.problem.X, posterior.predict, Marginals.joined)
         latent = self.model.update(initial.parameters, initial.latent, there)
         more = len(self.problem.X) / len(posterior.sites)
         return replace(
             initial, latent=latent, curvature=None if initial.curvature is None else more * initial.curvature
         )
+
+    def _leave_one_out_marginals(self, initial: Initialisation[L]) -> Marginals:
+        """Leave-one-out moments of the function with all observations as inliers.
+
+        A sample that is one stretch of time does not predict the others.
+        """
+        y = self.problem.y
+        trusting = self.model.update(initial.parameters, initial.latent, Marginals(y, np.zeros_like(y)))
+        posterior = self.problem.prior(initial.kernel).condition(
+            self.model.sites(initial.parameters, trusting)
+        )
+        return posterior.leave_one_out()
 
     def evaluate(
         self, kernel: Kernel, parameters: FloatArray, state: LatentState[L]
@@ -281,7 +296,12 @@ def sampled(problem: Problem, rows: int) -> Problem:
         return replace(problem, X=X[np.arange(y.size)]) if isinstance(X, Rows) else problem
     # Sorted by target, and equal targets by inputs where these are in memory.
     order = np.lexsort((y,) if isinstance(X, Rows) else (*X.T, y))
-    chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
+    if problem.markov:
+        # Take a stretch from the middle: neighbours in time show short length scales and periods.
+        first = (y.size - rows) // 2
+        chosen = np.lexsort((y, problem.inputs[:, 0]))[first : first + rows]
+    else:
+        chosen = order[np.random.default_rng(0).choice(y.size, rows, replace=False)]
     inducing = problem.inducing if rows > EXACT_ROWS else None
     added = None if problem.added is None else problem.added[chosen]
     return replace(problem, X=X[chosen], y=y[chosen], added=added, callback=None, inducing=inducing)

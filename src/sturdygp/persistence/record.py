@@ -12,8 +12,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray, IntArray
 from sturdygp.exceptions import ModelFileError
-from sturdygp.persistence.archive import Json
-from sturdygp.persistence.plain_arrays import AnyArray
+from sturdygp.persistence.archive import AnyArray, Json
 
 # JSON has no infinity.
 INFINITE = {"inf": inf, "-inf": -inf}

@@ -1,6 +1,6 @@
-"""Pictures of fitted models with matplotlib, after scikit-learn's convention for displays.
+"""Figures of fitted models with matplotlib, after scikit-learn's convention for displays.
 
-Nothing global is touched: a picture is drawn on the axes that are given, or on a figure of its own.
+A display is drawn on given axes, or on a new figure. Global settings of matplotlib do not change.
 """
 
 from sturdygp.plot.calibration import CalibrationDisplay, plot_calibration

@@ -1,4 +1,4 @@
-"""The fit over one input, with its interval, the readings, and those that are flagged."""
+"""Display of a fit over one input, with its interval, the observations, and the flagged ones."""
 
 from __future__ import annotations
 
@@ -14,56 +14,61 @@ from sklearn.utils.validation import check_is_fitted
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.validation import check_choice, input_names
-from sturdygp.plot.axes import (
+from sturdygp.plot.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
     THRESHOLD,
-    Drawn,
+    Display,
     check_length,
     column_of,
     feature_index,
     flagged,
     proba_of,
 )
-from sturdygp.plot.palette import BLUE, GREY, ORANGE
 
 Others: TypeAlias = Literal["median", "data"]
 
-# Points of a line.
-GRID = 300
+# Points of the line.
+GRID_POINTS = 300
 
 
 @dataclass(eq=False)
-class FitDisplay(Drawn):
-    """The fit over one input.
+class FitDisplay(Display):
+    """Fit over one input.
 
     Parameters
     ----------
     x, mean, lower, upper : arrays of shape (m,)
-        Where the fit is shown, and the interval in which ``level`` of nominal readings lie.
-    x_readings, readings : arrays of shape (n,)
-        The readings.
+        Inputs at which the fit is drawn, its mean, and the interval that holds a fraction ``level`` of the
+        inliers.
+    x_observed, y_observed : arrays of shape (n,)
+        Inputs and values of the observations.
     flagged : array of bool of shape (n,)
-        Which of them are probably faulty.
+        Mask of the observations that are probably outliers.
+    level : float
+        Probability of the interval.
     along : {"line", "points"}
-        Whether the fit is a line over x, or a point for each reading.
+        Shape of the fit: a line over x, or a point for each observation.
     labels : pair of str
-        What stands at the axes.
+        Labels of the axes.
 
     Attributes
     ----------
     ax_, figure_
-        Axes and figure, once it is drawn.
+        Axes and figure, once drawn.
     """
 
     x: FloatArray
     mean: FloatArray
     lower: FloatArray
     upper: FloatArray
-    x_readings: FloatArray
-    readings: FloatArray
+    x_observed: FloatArray
+    y_observed: FloatArray
     flagged: BoolArray
     level: float = 0.95
     along: Literal["line", "points"] = "line"
-    labels: tuple[str, str] = ("input", "reading")
+    labels: tuple[str, str] = ("input", "observation")
 
     @classmethod
     def from_estimator(
@@ -87,23 +92,23 @@ class FitDisplay(Drawn):
         estimator : fitted estimator of sturdygp
             The model.
         X, y : array-likes
-            The readings to show, as a rule those of the fit, with the flags that it gave them. Others are
-            judged as new readings.
+            Inputs and observations to draw. Those of the fit are drawn with the outlier probabilities of the
+            fit; the probabilities of any others are computed as for new observations.
         feature : int or str
-            The input along which to show them.
+            Input on the horizontal axis, by number or by name.
         output : int
-            Which column of y.
+            Column of y.
         others : {"median", "data"}
-            With several inputs: the fit as a line with the other inputs at their medians, or as a point for
-            each reading.
+            Treatment of the other inputs: the fit is a line with the other inputs at their medians, or a
+            point for each observation.
         level : float
-            Share of nominal readings within the interval.
+            Probability of the interval of inliers.
         threshold : float
-            Outlier probability above which a reading is drawn as flagged.
+            Outlier probability above which an observation is drawn as flagged.
         ax : Axes, optional
-            Where to draw; a new figure of the given width in inches by default.
+            Axes to draw on; those of a new figure by default.
         width : float
-            For a new figure.
+            Width of a new figure in inches.
 
         Examples
         --------
@@ -115,7 +120,7 @@ class FitDisplay(Drawn):
         >>> y[7] = 5.0
         >>> display = FitDisplay.from_estimator(RobustGPRegressor().fit(x, y), x, y)
         >>> display.ax_.get_ylabel()
-        'reading'
+        'observation'
         """
         check_is_fitted(estimator)
         check_choice("others", others, get_args(Others))
@@ -131,17 +136,17 @@ class FitDisplay(Drawn):
             mean=mean,
             lower=mean - half,
             upper=mean + half,
-            x_readings=inputs[:, index],
-            readings=column_of(y, output),
+            x_observed=inputs[:, index],
+            y_observed=column_of(y, output),
             flagged=flagged(proba_of(estimator, X, y), output, threshold, len(inputs)),
             level=level,
             along="line" if sliced else "points",
-            labels=(label_of(estimator, index, sliced=sliced), "reading"),
+            labels=(label_of(estimator, index, sliced=sliced), "observation"),
         )
         return display.plot(ax=ax, width=width)
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Self:
-        """Draw on axes, or on a new figure of a width in inches."""
+        """Draw on given axes, or on a new figure of a given width in inches."""
         with self.drawing(ax, width) as axes:
             label = f"fit, {100 * self.level:g} % interval"
             if self.along == "line":
@@ -150,12 +155,14 @@ class FitDisplay(Drawn):
             else:
                 axes.vlines(self.x, self.lower, self.upper, color=BLUE, alpha=0.3, lw=1.0)
                 axes.scatter(self.x, self.mean, s=24, marker="_", color=BLUE, lw=1.3, label=label)
-            good, bad = ~self.flagged, self.flagged
-            axes.scatter(self.x_readings[good], self.readings[good], s=8, color=GREY, lw=0, label="readings")
-            if bad.any():
+            kept, flagged = ~self.flagged, self.flagged
+            axes.scatter(
+                self.x_observed[kept], self.y_observed[kept], s=8, color=GREY, lw=0, label="observations"
+            )
+            if flagged.any():
                 axes.scatter(
-                    self.x_readings[bad],
-                    self.readings[bad],
+                    self.x_observed[flagged],
+                    self.y_observed[flagged],
                     s=16,
                     marker="o",
                     facecolors="none",
@@ -171,25 +178,25 @@ class FitDisplay(Drawn):
 
 
 def slice_through(X: FloatArray, index: int) -> FloatArray:
-    """A grid over the range of one input, the others at their medians."""
-    grid = np.tile(np.median(X, axis=0), (GRID, 1))
-    grid[:, index] = np.linspace(X[:, index].min(), X[:, index].max(), GRID)
+    """Make a grid over the range of one input, with the other inputs at their medians."""
+    grid = np.tile(np.median(X, axis=0), (GRID_POINTS, 1))
+    grid[:, index] = np.linspace(X[:, index].min(), X[:, index].max(), GRID_POINTS)
     return grid
 
 
 def interval(
     estimator: BaseGPRegressor, where: FloatArray, X: Any, output: int, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean, and half the width of the interval of nominal readings."""
+    """Mean of the fit, and half the width of the interval of inliers."""
     columns = getattr(X, "columns", None)
-    # A model that was fitted to a frame wants the names of its columns.
+    # A model that was fitted to a data frame needs the names of its columns.
     rows = where if columns is None else type(X)(where, columns=columns)
     mean, std = estimator.predict(rows, return_std=True, include_noise=True)
     return column_of(mean, output), float(ndtri(0.5 + 0.5 * level)) * column_of(std, output)
 
 
 def label_of(estimator: BaseGPRegressor, index: int, *, sliced: bool) -> str:
-    """The name of the input, and what holds for the others."""
+    """Label of the horizontal axis: the input's name, and the treatment of the other inputs."""
     names = input_names(estimator)
     return names[index] + (", other inputs at their medians" if sliced and len(names) > 1 else "")
 

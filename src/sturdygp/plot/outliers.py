@@ -1,4 +1,4 @@
-"""Outlier probabilities of the readings."""
+"""Display of the outlier probabilities of a fit."""
 
 from __future__ import annotations
 
@@ -13,35 +13,34 @@ from sklearn.utils.validation import check_is_fitted
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
 from sturdygp.estimators.validation import input_names
-from sturdygp.plot.axes import THRESHOLD, Drawn, column_of, feature_index
-from sturdygp.plot.palette import BLACK, GREY, ORANGE
+from sturdygp.plot.canvas import BLACK, GREY, ORANGE, THRESHOLD, Display, column_of, feature_index
 
 
 @dataclass(eq=False)
-class OutlierDisplay(Drawn):
-    """How probably each reading is an outlier.
+class OutlierDisplay(Display):
+    """Outlier probability of each observation.
 
     Parameters
     ----------
     x : array of shape (n,)
-        An input, or the number of each reading.
+        Values of one input, or the numbers of the observations.
     outlier_proba : array of shape (n,)
-        The probabilities; NaN for a missing reading.
+        Outlier probabilities; NaN for a missing observation.
     threshold : float
-        Above it a reading is flagged.
+        Probability above which an observation is flagged.
     label : str
-        What x is.
+        Label of the horizontal axis.
 
     Attributes
     ----------
     ax_, figure_
-        Axes and figure, once it is drawn.
+        Axes and figure, once drawn.
     """
 
     x: FloatArray
     outlier_proba: FloatArray
     threshold: float = THRESHOLD
-    label: str = "number of the reading"
+    label: str = "number of the observation"
 
     @classmethod
     def from_estimator(
@@ -55,28 +54,30 @@ class OutlierDisplay(Drawn):
         ax: Axes | None = None,
         width: float = 5.0,
     ) -> Self:
-        """Draw the probabilities that a fit found.
+        """Draw the outlier probabilities of a fit.
 
         Parameters
         ----------
-        estimator : fitted estimator that tells outliers
+        estimator : fitted estimator with outlier probabilities
             The model.
         X : array-like of shape (n, d), optional
-            The inputs of the fit, to draw the probabilities over one of them instead of in their order.
+            Inputs of the fit, to draw the probabilities over one of them instead of in their order.
         feature : int or str
-            Which input.
+            Input on the horizontal axis, by number or by name.
         output : int
-            Which column of y.
+            Column of y.
         threshold : float
-            Above it a reading is drawn as flagged.
+            Probability above which an observation is drawn as flagged.
         ax : Axes, optional
-            Where to draw; a new figure of the given width in inches by default.
+            Axes to draw on; those of a new figure by default.
         width : float
-            For a new figure.
+            Width of a new figure in inches.
         """
         check_is_fitted(estimator)
         if not isinstance(estimator, FlaggingGPRegressor):
-            raise ValueError(f"{type(estimator).__name__} does not tell outliers; use RobustGPRegressor")
+            raise ValueError(
+                f"{type(estimator).__name__} has no outlier probabilities; use RobustGPRegressor"
+            )
         proba = column_of(estimator.outlier_proba_, output)
         if X is None:
             return cls(np.arange(1.0, len(proba) + 1.0), proba, threshold).plot(ax=ax, width=width)
@@ -87,7 +88,7 @@ class OutlierDisplay(Drawn):
         return cls(inputs[:, index], proba, threshold, label).plot(ax=ax, width=width)
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Self:
-        """Draw on axes, or on a new figure of a width in inches."""
+        """Draw on given axes, or on a new figure of a given width in inches."""
         flagged = self.outlier_proba > self.threshold
         with self.drawing(ax, width) as axes:
             axes.vlines(self.x[flagged], 0.0, self.outlier_proba[flagged], color=ORANGE, lw=0.8, alpha=0.6)

@@ -1,4 +1,4 @@
-"""The bound after each iteration of a fit."""
+"""Display of the convergence of a fit: the log evidence, or its lower bound (ELBO), by iteration."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from sturdygp._typing import FloatArray
 from sturdygp.estimators.base import BaseGPRegressor
-from sturdygp.plot.axes import Drawn
-from sturdygp.plot.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, YELLOW
+from sturdygp.plot.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, YELLOW, Display
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, GREY)
-# Beyond these many outputs a legend says less than it covers.
+# With more outputs the legend would cover the curves.
 MOST_NAMED = 6
 
 
 @dataclass(eq=False)
-class TraceDisplay(Drawn):
-    """How a fit climbed.
+class TraceDisplay(Display):
+    """Convergence of a fit.
 
     Parameters
     ----------
     traces : list of arrays
-        For each output the bound after each iteration, in the units of y.
+        For each output the ELBO or log evidence after each iteration, in the units of y.
     statuses : list of str
-        How each fit ended.
+        Status of the fit of each output.
 
     Attributes
     ----------
     ax_, figure_
-        Axes and figure, once it is drawn.
+        Axes and figure, once drawn.
     """
 
     traces: list[FloatArray]
@@ -44,26 +43,26 @@ class TraceDisplay(Drawn):
     def from_estimator(
         cls, estimator: BaseGPRegressor, *, ax: Axes | None = None, width: float = 5.0
     ) -> Self:
-        """Draw how a model was fitted, one line for each output.
+        """Draw the convergence of a model, one line for each output.
 
         Parameters
         ----------
         estimator : fitted estimator of sturdygp
             The model.
         ax : Axes, optional
-            Where to draw; a new figure of the given width in inches by default.
+            Axes to draw on; those of a new figure by default.
         width : float
-            For a new figure.
+            Width of a new figure in inches.
         """
         check_is_fitted(estimator)
         several = isinstance(estimator.trace_, list)
         traces = estimator.trace_ if several else [estimator.trace_]
         statuses = estimator.status_ if several else [estimator.status_]
-        words = [status.name.lower().replace("_", " ") for status in statuses]
-        return cls([np.asarray(trace) for trace in traces], words).plot(ax=ax, width=width)
+        names = [status.name.lower().replace("_", " ") for status in statuses]
+        return cls([np.asarray(trace) for trace in traces], names).plot(ax=ax, width=width)
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Self:
-        """Draw on axes, or on a new figure of a width in inches."""
+        """Draw on given axes, or on a new figure of a given width in inches."""
         with self.drawing(ax, width) as axes:
             for index, (trace, status) in enumerate(zip(self.traces, self.statuses, strict=True)):
                 colour = COLOURS[index % len(COLOURS)]

@@ -1,1 +1,1 @@
-"""Reports: figures and tables as functions of records, and of nothing else."""
+"""Reports: figures and tables that follow from stored records alone, and HTML reports of flagged tables."""

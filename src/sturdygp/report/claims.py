@@ -1,7 +1,7 @@
-"""What the paper says of its results, and whether ours agree.
+"""Claims of the paper about its results, and verdicts on them by the records.
 
-Each claim is decided by a number that follows from the records; what words such as "competitive" mean is
-said beside the verdict. Only the methods that the paper compares take part.
+A number decides each claim. The table says which: it defines words such as "competitive". Only the methods
+that the paper compares take part.
 """
 
 from __future__ import annotations
@@ -10,29 +10,32 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sturdygp.experiments.record import Record
-from sturdygp.report.accuracy_claims import (
-    COMPETITIVE,
-    SEVERAL,
-    better_than_standard,
-    clear_gains,
-    competitive_with,
-    lowest_at_most_levels,
-    several_wins,
-    similar_trends,
-)
+from sturdygp.report.accuracy import SIGNIFICANT
 from sturdygp.report.grid import Setting, setting_of
-from sturdygp.report.judgement import (
-    LIKELIHOOD_RIVALS,
+from sturdygp.report.table import Strong, Table, counted
+from sturdygp.report.verdicts import (
+    COMPETITIVE,
+    COMPETITORS,
+    CONCORDANT,
+    LIKELIHOOD_COMPETITORS,
     ORACLE,
-    RIVALS,
+    PAPER_METHODS,
+    SEVERAL,
     STANDARD,
     SUBJECT,
     Finding,
     NotEnoughError,
+    better_than_standard,
+    both,
+    clear_gains,
+    competitive_with,
+    cubic,
+    faster,
+    lowest_at_most_levels,
+    same_order_at_all_rates,
+    several_wins,
+    similar_trends,
 )
-from sturdygp.report.paired import SIGNIFICANT
-from sturdygp.report.runtime_claims import CONCORDANT, both, cubic, faster, same_order_at_all_rates
-from sturdygp.report.table import Strong, Table, counted
 
 FIGURES = ("fig1a", "fig1b", "fig1c")
 QUICK, MODERATE, SLOW = (ORACLE, STANDARD), ("rcgp", "student-t"), (SUBJECT, "mixture")
@@ -40,7 +43,7 @@ QUICK, MODERATE, SLOW = (ORACLE, STANDARD), ("rcgp", "student-t"), (SUBJECT, "mi
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, where it stands, the suites it is about, and the number that decides it."""
+    """Statement of the paper: its source, its suites, and the rule that decides it, in words and in code."""
 
     source: str
     text: str
@@ -49,11 +52,11 @@ class Claim:
     judge: Callable[[Sequence[Record]], Finding]
 
     def about(self, records: Iterable[Record]) -> list[Record]:
-        """The records that this claim is about."""
+        """Select the records that the claim is about."""
         return [record for record in records if record.task.suite in self.suites]
 
     def finding(self, records: Sequence[Record]) -> Finding:
-        """The verdict on records of one setting."""
+        """Judge the claim by records of one setting."""
         present = {record.task.suite for record in records}
         absent = [suite for suite in self.suites if suite not in present]
         if absent:
@@ -70,7 +73,7 @@ CLAIMS: tuple[Claim, ...] = (
         "ASOR-GPR remains competitive across the contamination range",
         ("fig1a",),
         f"median RMSE at most {COMPETITIVE:g} times the best of the other non-oracle methods at every level",
-        competitive_with(RIVALS),
+        competitive_with(COMPETITORS),
     ),
     Claim(
         "Figure 1a",
@@ -92,7 +95,7 @@ CLAIMS: tuple[Claim, ...] = (
         "competitive with robust likelihood-based methods under symmetric Gaussian outliers",
         ("fig1c",),
         f"median RMSE at most {COMPETITIVE:g} times the better of Student-t GPR and GMM-GPR at every level",
-        competitive_with(LIKELIHOOD_RIVALS),
+        competitive_with(LIKELIHOOD_COMPETITORS),
     ),
     Claim(
         "Supplement",
@@ -170,7 +173,7 @@ CLAIMS: tuple[Claim, ...] = (
 
 
 def claims_table(records: Sequence[Record]) -> Table:
-    """Every claim, judged for each setting that there are results of."""
+    """Judge every claim for each setting that has results."""
     rows: list[tuple[str, ...]] = []
     for claim in CLAIMS:
         about = claim.about(records)
@@ -188,16 +191,16 @@ def claims_table(records: Sequence[Record]) -> Table:
 
 
 def row(claim: Claim, setting: Setting | None, records: Sequence[Record]) -> tuple[str, ...]:
-    """One claim for one setting."""
+    """Judge one claim for one setting."""
     found = claim.finding(records)
     verdict = found.verdict if found.verdict == "undecided" else Strong(found.verdict)
     return (claim.source, claim.text, claim.decided_by, extent_of(setting, records), verdict, found.extent)
 
 
 def extent_of(setting: Setting | None, records: Sequence[Record]) -> str:
-    """The setting, the number of trials and of failed fits."""
+    """Describe the setting, with the number of trials and of failed fits."""
     if setting is None:
         return "-"
-    mine = [record for record in records if record.task.method in (ORACLE, SUBJECT, *RIVALS)]
+    mine = [record for record in records if record.task.method in PAPER_METHODS]
     trials = len({record.task.trial for record in mine})
     return f"{setting}; {counted(trials, 'trial')}, {sum(record.failed for record in mine)} failed"

@@ -1,4 +1,4 @@
-"""How long a fit takes, and how that grows with the number of readings."""
+"""Time of a fit and its growth with the number of observations, next to the paper's table I."""
 
 from __future__ import annotations
 
@@ -9,23 +9,35 @@ from math import isnan
 import numpy as np
 
 from sturdygp.experiments.record import Record
-from sturdygp.report.grid import NAN, Grid, grid_of, seconds, size
-from sturdygp.report.published import PAPER_NAME, SECONDS, paper_seconds
-from sturdygp.report.ranking import endings
-from sturdygp.report.style import label
+from sturdygp.report.grid import NAN, Grid, failure_counts, grid_of, label, seconds, size
 from sturdygp.report.table import Table, number
 
 REFERENCE = "standard"
+# Median seconds of a fit by number of observations in the paper's table I (MATLAB R2026a, Ryzen 9 9950X).
+PAPER_SIZES = (200.0, 400.0, 600.0, 800.0, 1000.0)
+PAPER_SECONDS: dict[str, dict[float, float]] = {
+    method: dict(zip(PAPER_SIZES, times, strict=True))
+    for method, times in {
+        "oracle": (0.10, 0.70, 1.99, 4.37, 6.76),
+        "standard": (0.19, 1.46, 4.24, 9.43, 15.05),
+        "rcgp": (0.50, 4.74, 15.58, 36.45, 62.73),
+        "student-t": (3.25, 16.23, 41.39, 80.75, 123.53),
+        "asor": (24.60, 31.13, 85.52, 212.41, 335.96),
+        "mixture": (31.96, 151.23, 376.66, 644.76, 963.38),
+    }.items()
+}
+# The paper has one ASOR-GPR; this library has three ways to fit it.
+PAPER_NAME = {"asor-single": "asor", "asor-gem": "asor"}
 
 
 def runtimes(records: Iterable[Record]) -> Grid:
-    """Seconds of a fit by method and number of readings."""
+    """Sort the seconds of fits by method and number of observations."""
     return grid_of(records, level=size, measure=seconds)
 
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """``factor * n**exponent``, and the standard error of the exponent: NaN if there are but two points."""
+    """``factor * n**exponent``, with the standard error of the exponent, NaN for two points."""
 
     factor: float
     exponent: float
@@ -36,7 +48,7 @@ class PowerLaw:
 
 
 def power_law(times: Mapping[float, float]) -> PowerLaw | None:
-    """Least squares of log seconds over log n; None if there are not two sizes.
+    """Fit log seconds over log n by least squares; None with fewer than two sizes.
 
     Examples
     --------
@@ -57,23 +69,23 @@ def power_law(times: Mapping[float, float]) -> PowerLaw | None:
 
 
 def medians(grid: Grid, method: str) -> dict[float, float]:
-    """Median seconds of a method by number of readings, where there are any."""
+    """Return the median seconds of a method by number of observations, where there are any."""
     return {level: grid[method, level].median for level in grid.levels if grid[method, level].values}
 
 
 def runtime_tables(grid: Grid, title: str) -> list[Table]:
-    """Median seconds and their ratios to the standard model, each beside the paper's."""
+    """Tabulate median seconds and their ratios to the standard model, each with the paper's."""
     return [seconds_table(grid, title), ratio_table(grid, title)]
 
 
 def seconds_table(grid: Grid, title: str) -> Table:
-    """Median seconds of a fit, and the exponent of their growth."""
+    """Tabulate the median seconds of a fit, and the exponent of their growth."""
     rows = tuple(
         (
             label(method),
-            *(beside(grid[method, n].median, as_printed(paper_seconds(method, n))) for n in grid.levels),
+            *(with_paper(grid[method, n].median, as_printed(paper_seconds(method, n))) for n in grid.levels),
             exponents(grid, method),
-            *endings(grid.row(method)),
+            *failure_counts(grid.row(method)),
         )
         for method in grid.methods
     )
@@ -89,12 +101,12 @@ def seconds_table(grid: Grid, title: str) -> Table:
 
 
 def ratio_table(grid: Grid, title: str) -> Table:
-    """Median seconds in units of the standard model's, which different machines have in common."""
+    """Tabulate median seconds relative to the standard model, so that machines can be compared."""
     rows = tuple(
         (
             label(method),
-            *(beside(ratio(grid, method, n), paper_ratio(method, n)) for n in grid.levels),
-            *endings(grid.row(method)),
+            *(with_paper(ratio(grid, method, n), paper_ratio(method, n)) for n in grid.levels),
+            *failure_counts(grid.row(method)),
         )
         for method in grid.methods
     )
@@ -106,36 +118,41 @@ def ratio_table(grid: Grid, title: str) -> Table:
 
 
 def ratio(grid: Grid, method: str, n: float) -> float:
-    """Median seconds of a method over those of the standard model."""
+    """Return the median seconds of a method over those of the standard model."""
     return grid[method, n].median / grid[REFERENCE, n].median
 
 
+def paper_seconds(method: str, n: float) -> float | None:
+    """Return the seconds of a method in the paper, if it has them."""
+    return PAPER_SECONDS.get(PAPER_NAME.get(method, method), {}).get(n)
+
+
 def paper_ratio(method: str, n: float) -> str | None:
-    """The same ratio in the paper."""
+    """Return the ratio to the standard model in the paper, if it has both."""
     theirs, reference = paper_seconds(method, n), paper_seconds(REFERENCE, n)
     return None if theirs is None or reference is None else number(theirs / reference)
 
 
 def as_printed(seconds: float | None) -> str | None:
-    """Seconds with the digits of the paper."""
+    """Format seconds with the digits of the paper."""
     return None if seconds is None else f"{seconds:.2f}"
 
 
 def exponents(grid: Grid, method: str) -> str:
-    """Our exponent and the paper's, if there is one."""
+    """Format the measured exponent, and the paper's if there is one."""
     ours = power_law(medians(grid, method))
     if ours is None:
         return "-"
-    theirs = power_law(SECONDS.get(PAPER_NAME.get(method, method), {}))
+    theirs = power_law(PAPER_SECONDS.get(PAPER_NAME.get(method, method), {}))
     published = "" if theirs is None else f" ({theirs.exponent:.2f})"
     return f"{ours}{published}"
 
 
-def beside(ours: float, theirs: str | None) -> str:
-    """A number of ours, and in brackets the paper's; nothing stands beside a number that is missing."""
+def with_paper(ours: float, theirs: str | None) -> str:
+    """Format a measured number with the paper's in brackets, or alone if either is missing."""
     return number(ours) if theirs is None or isnan(ours) else f"{number(ours)} ({theirs})"
 
 
 def size_names(grid: Grid) -> tuple[str, ...]:
-    """Headings of the numbers of readings."""
+    """Return the headings of the numbers of observations."""
     return tuple(f"n = {n:g}" for n in grid.levels)

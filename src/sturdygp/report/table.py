@@ -1,4 +1,4 @@
-"""Tables as data, written as Markdown or as LaTeX."""
+"""Tables as data, formatted as Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import Self
 
-# Longer cells are broken into lines; LaTeX has to be told.
+# Characters. A column with longer cells gets a fixed width in LaTeX, which then breaks its lines.
 LONG_CELL = 40
 WIDTH_OF_LONG_COLUMNS = 0.8
 NUMBER = re.compile(r"[<-]?\d")
-# Only what Markdown would take for a mark: n_starts and <0.001 are none.
+# Only characters that Markdown would interpret: not those of n_starts and <0.001.
 MARKDOWN = re.compile(r"([\\|*`]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?]))")
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -27,14 +27,14 @@ LATEX = {
 
 
 class Strong(str):
-    """A cell that stands out."""
+    """Cell in bold."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Table:
-    r"""A title, a header, rows of as many cells, and notes below.
+    r"""Table with a title, a header, rows of as many cells, and notes below.
 
     Examples
     --------
@@ -64,11 +64,11 @@ class Table:
                 raise ValueError(f"a row of {self.title!r} has {len(row)} cells, not {len(self.header)}")
 
     def with_notes(self, notes: Iterable[str]) -> Self:
-        """The table with further notes."""
+        """Return the table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def markdown(self) -> str:
-        """The table for a page of documentation."""
+        """Format the table as Markdown."""
         rule = "|".join("---:" if numeric else "---" for numeric in self._numeric_columns())
         lines = [f"**{markdown(self.title)}**", "", bars(self.header), f"|{rule}|"]
         lines += [bars(row) for row in self.rows]
@@ -77,7 +77,7 @@ class Table:
         return "\n".join(lines)
 
     def latex(self) -> str:
-        """The table for an article that loads booktabs."""
+        """Format the table as LaTeX; the document must load booktabs."""
         lines = [
             r"\begin{table}",
             r"\centering",
@@ -90,7 +90,7 @@ class Table:
             r"\bottomrule",
             r"\end{tabular}",
         ]
-        # A blank line before each: a note is a paragraph.
+        # A blank line before each note makes it a paragraph.
         for note in self.notes:
             lines += ["", rf"{{\footnotesize {latex(note)}}}"]
         return "\n".join([*lines, r"\end{table}"])
@@ -113,39 +113,39 @@ class Table:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell begins like a number."""
+    """Return whether a cell begins like a number."""
     return NUMBER.match(cell) is not None
 
 
 def is_entry(cell: str) -> bool:
-    """Whether a cell may stand in a column of numbers."""
+    """Return whether a cell may be in a column of numbers."""
     return cell in ("", "-") or is_number(cell)
 
 
 def bars(row: Iterable[str]) -> str:
-    """One line of a Markdown table."""
+    """Format one row of a Markdown table."""
     cells = (f"**{markdown(cell)}**" if isinstance(cell, Strong) else markdown(cell) for cell in row)
     return f"| {' | '.join(cells)} |"
 
 
 def ampersands(row: Iterable[str]) -> str:
-    """One line of a LaTeX table."""
+    """Format one row of a LaTeX table."""
     cells = (rf"\textbf{{{latex(cell)}}}" if isinstance(cell, Strong) else latex(cell) for cell in row)
     return " & ".join(cells) + r" \\"
 
 
 def markdown(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Escape text for Markdown."""
     return MARKDOWN.sub(r"\\\1", text)
 
 
 def latex(text: str) -> str:
-    """Text that LaTeX leaves as it is."""
+    """Escape text for LaTeX."""
     return "".join(LATEX.get(character, character) for character in text)
 
 
 def number(value: float) -> str:
-    """Three digits, as many as trials can tell.
+    """Format a number with three significant digits; trials differ by more.
 
     Examples
     --------
@@ -157,20 +157,20 @@ def number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:#.3g}"
 
 
-def listed(things: Iterable[str]) -> str:
-    """Things in a row.
+def listed(words: Iterable[str]) -> str:
+    """Join words into a list.
 
     Examples
     --------
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
     """
-    *first, last = things
+    *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def counted(count: int, thing: str) -> str:
-    """A number of things.
+    """Format a number of things.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def probability(p: float) -> str:
-    """A p-value.
+    """Format a p-value.
 
     Examples
     --------

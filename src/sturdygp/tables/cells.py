@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -11,11 +13,72 @@ from numpy.typing import NDArray
 
 from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.tables.numerals import Numerals
-from sturdygp.tables.time_formats import CLOCKS, COMPACT, COMPACT_YEARS, ISO, MOMENTS, TIME_FORMATS, ZONE
+from sturdygp.tables.timestamps import (
+    CLOCKS,
+    COMPACT,
+    ISO,
+    MOMENTS,
+    TIME_FORMATS,
+    ZONE,
+    Times,
+    parse_clocks,
+    parse_compact_times,
+    parse_times,
+)
+
+OTHER: Mapping[str, str] = {".": ",", ",": "."}
+# A number whose thousands are apart; 0.995 is none.
+GROUPED: Mapping[str, str] = {
+    decimal: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(other)}\d{{3}})+(?:{re.escape(decimal)}\d+)?"
+    for decimal, other in OTHER.items()
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Numerals:
+    """Texts of one column of which some are numbers, and the decimal mark."""
+
+    texts: pd.Series[Any]
+    decimal: str
+
+    @cached_property
+    def grouped(self) -> BoolArray:
+        """Which texts have marks between thousands; none if others tell that these are decimal marks.
+
+        A mark alone may be either: 1.001 is 1001 with a decimal comma, unless a text such as 0.998 stands in
+        the same column. A second mark, as in 1.003,5 or 1.000.000, leaves no doubt.
+        """
+        texts, other = self.texts, re.escape(OTHER[self.decimal])
+        if not texts.str.contains(OTHER[self.decimal], regex=False).any():
+            return np.zeros(len(texts), dtype=bool)
+        grouped = texts.str.fullmatch(GROUPED[self.decimal])
+        certain = grouped & (texts.str.count(r"[.,]") > 1)
+        contrary = texts.str.fullmatch(rf"[+-]?\d*{other}\d*") & ~grouped
+        read = bool(certain.any() or not contrary.any())
+        return np.asarray(grouped, dtype=bool) & read
+
+    @cached_property
+    def plain(self) -> pd.Series[Any]:
+        """Numbers with decimal points and nothing between thousands; missing where a mark is out of place."""
+        texts = self.texts
+        if self.grouped.any():
+            plain = texts.str.replace(OTHER[self.decimal], "", regex=False)
+            # What has the mark elsewhere is no number of this column.
+            marked = texts.str.contains(OTHER[self.decimal], regex=False)
+            texts = plain.where(self.grouped, texts.mask(marked))
+        if self.decimal == ",":
+            texts = texts.str.replace(",", ".", regex=False)
+        return texts
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """Numbers, NaN where there is none."""
+        read = pd.to_numeric(self.plain, errors="coerce")
+        numbers: FloatArray = read.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+
 
 Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
-Times: TypeAlias = NDArray[np.datetime64]
 Texts: TypeAlias = NDArray[np.object_]
 
 # Texts that stand for nothing, in small letters.
@@ -100,7 +163,7 @@ class Cells:
     def times(self, time_format: str) -> Times:
         """Times in UTC, NaT where there is none, or one that is not between the years 1677 and 2262."""
         if time_format not in self._times:
-            self._times[time_format] = self._times_in(time_format)
+            self._times[time_format] = self._parsed_times(time_format)
         return self._times[time_format]
 
     @cached_property
@@ -108,30 +171,12 @@ class Cells:
         """Times by the format in which they were read."""
         return {}
 
-    def _times_in(self, time_format: str) -> Times:
+    def _parsed_times(self, time_format: str) -> Times:
         if time_format in COMPACT:
-            return self._compact_times(time_format)
+            return parse_compact_times(self.numbers(), time_format)
         # A year alone would be a time too; in a column of times -200 and 9999 stand for a missing one.
         likely = self.given & np.isnan(self.numbers()) & ~self.values.isin(MOMENTS)
-        shown = self.values.where(likely)
-        stamps = pd.to_datetime(
-            shown, format=None if is_time(shown) else time_format, errors="coerce", utc=True
-        ).dt.tz_localize(None)
-        # Nanoseconds that do not fit into 64 bits would wrap around.
-        held = stamps.where(stamps.between(pd.Timestamp.min, pd.Timestamp.max))
-        times: Times = held.to_numpy().astype("datetime64[ns]")
-        return times
-
-    def _compact_times(self, time_format: str) -> Times:
-        """Times from numbers with as many digits as the format has, in years that are likely."""
-        numbers, unit = self.numbers(), 10.0 ** (COMPACT[time_format] - 4)
-        first, last = COMPACT_YEARS
-        likely = (numbers >= first * unit) & (numbers < (last + 1) * unit) & (numbers == np.floor(numbers))
-        times = np.full(len(numbers), np.datetime64("NaT", "ns"))
-        if likely.any():
-            digits = pd.Series(numbers[likely].astype(np.int64)).astype(str)
-            times[likely] = pd.to_datetime(digits, format=time_format, errors="coerce").to_numpy()
-        return times
+        return parse_times(self.values.where(likely), None if is_time(self.values) else time_format)
 
     def zoned(self) -> BoolArray:
         """Which given cells tell the zone of their time."""
@@ -147,12 +192,21 @@ class Cells:
 
     def clocks(self, clock_format: str) -> FloatArray:
         """Hours since midnight, NaN where there are none."""
-        stamps = pd.to_datetime(self.values.where(self.given), format=clock_format, errors="coerce")
-        seconds = stamps.dt.hour * 3600 + stamps.dt.minute * 60 + stamps.dt.second
-        return seconds.to_numpy(dtype=np.float64, na_value=np.nan) / 3600.0
+        if clock_format not in self._clocks:
+            self._clocks[clock_format] = parse_clocks(self.values.where(self.given), clock_format)
+        return self._clocks[clock_format]
+
+    @cached_property
+    def _clocks(self) -> dict[str, FloatArray]:
+        """Times of day by the format in which they were parsed."""
+        return {}
 
     def texts(self) -> Texts:
         """Texts, None where there is none."""
+        return self._texts
+
+    @cached_property
+    def _texts(self) -> Texts:
         texts: Texts = np.full(len(self.values), None, dtype=object)
         texts[self.given] = [plain_text(value) for value in self.values[self.given]]
         return texts

@@ -10,38 +10,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.estimators.asor import AsorGPRegressor
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.callbacks import FitCallback
 from sturdygp.estimators.inducing import AUTO_COUNT, EXACT_ROWS
-from sturdygp.estimators.mixture import MixtureGPRegressor
 from sturdygp.estimators.outputs import Scaling
-from sturdygp.estimators.rcgp import RCGPRegressor
-from sturdygp.estimators.robust import RobustGPRegressor
-from sturdygp.estimators.standard import StandardGPRegressor
-from sturdygp.estimators.student_t import StudentTGPRegressor
+from sturdygp.estimators.registry import REGISTRY
+from sturdygp.estimators.summary import describe
+from sturdygp.exceptions import TableError
 from sturdygp.gp.inputs import evenly_spaced
 from sturdygp.inference.problem import VARIANCE_BOX, default_kernel, median_distance
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.stationary import SquaredExponential
-from sturdygp.tables.digits import readable
-from sturdygp.tables.errors import TableError
+from sturdygp.likelihoods.contamination_prior import Regime
+from sturdygp.tables.formatting import readable
 from sturdygp.tables.model import Assessment, TableModel
 from sturdygp.tables.prepare import FEWEST_ROWS, Prepared
 from sturdygp.tables.read import TableFile
 
-FLAGGING: Mapping[str, type[BaseGPRegressor]] = {
-    "robust": RobustGPRegressor,
-    "asor": AsorGPRegressor,
-    "mixture": MixtureGPRegressor,
-}
-METHODS: Mapping[str, type[BaseGPRegressor]] = {
-    **FLAGGING,
-    "student-t": StudentTGPRegressor,
-    "rcgp": RCGPRegressor,
-    "standard": StandardGPRegressor,
-}
+# How the command line chooses a regime of the method robust.
+REGIME_OPTIONS: Mapping[Regime, str] = {"few": "leave out --many-faults", "many": "--many-faults"}
 PROBA_DECIMALS = 6
 # With what a formula begins in a spreadsheet that opens a text file.
 FORMULA_STARTS = ("=", "+", "-", "@")
@@ -86,7 +75,7 @@ class Recipe:
         if self.many_faults:
             special["faults"] = "many"
         inducing = self.inducing or automatic
-        return METHODS[self.method](
+        return REGISTRY[self.method].estimator(
             inducing=inducing, random_state=self.seed, callback=self.callback, **special
         )
 
@@ -99,6 +88,14 @@ class FittedTable:
     fitted: BoolArray
     rows: Mapping[str, int]
     notes: tuple[str, ...] = ()
+
+    @property
+    def summaries(self) -> dict[str, str]:
+        """Findings about each target in a paragraph, in the words of the command line."""
+        sampled = "in the sample: " if self.rows["fitted"] < self.rows["usable"] else ""
+        plan, estimator = self.model.plan, self.model.estimator
+        found = zip(plan.targets, estimator.findings(plan.features), strict=True)
+        return {target: sampled + describe(each, REGIME_OPTIONS) for target, each in found}
 
 
 def fit_table(prepared: Prepared, recipe: Recipe) -> FittedTable:
@@ -169,7 +166,7 @@ class FlagResult:
         """Which readings are probably faulty, shape (rows, targets)."""
         return flags(self.assessment, self.threshold)
 
-    @property
+    @cached_property
     def table(self) -> pd.DataFrame:
         """The table with the results beside it."""
         return with_results(self.file.frame, self.prepared.plan.targets, self.assessment, self.threshold)

@@ -10,10 +10,11 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import TableError
 from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record
 from sturdygp.tables.cells import Cells
-from sturdygp.tables.errors import TableError
+from sturdygp.tables.formatting import listed
 
 Axis: TypeAlias = Literal["linear", "date", "category"]
 
@@ -21,7 +22,6 @@ Axis: TypeAlias = Literal["linear", "date", "category"]
 UNITS: Mapping[str, float] = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 # A span of this many units is enough to count in them.
 ENOUGH_UNITS = 3.0
-SHOWN_TEXTS = 3
 
 
 @dataclass(frozen=True)
@@ -192,18 +192,6 @@ def as_before(name: str, cells: Cells, values: FloatArray) -> FloatArray:
             "with --missing"
         )
     return values[:, None]
-
-
-def listed(texts: tuple[str, ...] | list[str], shown: int = SHOWN_TEXTS) -> str:
-    """The first few, and how many more there are.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
-    """
-    more = len(texts) - shown
-    return ", ".join(texts[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
 def decode_input(record: Record) -> InputColumn:

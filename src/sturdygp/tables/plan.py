@@ -11,14 +11,11 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import TableError
 from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record, plain_number
-from sturdygp.tables.cells import CellFormat, Cells, Columns
-from sturdygp.tables.counting import counted
-from sturdygp.tables.errors import TableError
-from sturdygp.tables.inputs import InputColumn, NumberInput, TimeInput, decode_input
-from sturdygp.tables.numerals import OTHER
-from sturdygp.tables.time_formats import COMPACT
+from sturdygp.tables.cells import OTHER, CellFormat, Columns
+from sturdygp.tables.inputs import InputColumn, decode_input
 
 Table: TypeAlias = pd.DataFrame | Columns
 
@@ -48,10 +45,11 @@ class Plan:
     def raw_features(self, table: Table) -> FloatArray:
         """Features in their own units, shape (rows, features); NaN where a cell is missing."""
         columns = self.columns(table)
-        self._check_inputs(columns)
+        self.check_inputs(columns)
         return np.hstack([column.read(columns[column.name]) for column in self.inputs])
 
-    def _check_inputs(self, columns: Columns) -> None:
+    def check_inputs(self, columns: Columns) -> None:
+        """Refuse a table without some of the inputs."""
         absent = [column.name for column in self.inputs if column.name not in columns]
         if absent:
             raise TableError(
@@ -78,24 +76,6 @@ class Plan:
         absent = np.full(len(columns), np.nan)
         readings = [columns[name].numbers() if name in columns else absent for name in self.targets]
         return np.stack(readings, axis=1)
-
-    def notes(self, table: Table) -> tuple[str, ...]:
-        """What is said of cells that count as missing because they are not what their column holds."""
-        columns = self.columns(table)
-        self._check_inputs(columns)
-        read = [*(NumberInput(name) for name in self.targets if name in columns), *self.inputs]
-        return tuple(note for column in read for note in self._remarks(columns[column.name], column))
-
-    def _remarks(self, cells: Cells, column: InputColumn) -> list[str]:
-        odd = cells.given & np.any(np.isnan(column.read(cells)), axis=1)
-        remarks = [*thousands(column, cells), *compact(column, cells), *zones(column, cells)]
-        if odd.any():
-            number, (one, several) = int(odd.sum()), column.holds
-            remarks.append(
-                f"{column.name}: {counted(number, f'cell is not {one}', f'cells are not {several}')} "
-                f"(for example {cells.example(odd)!r}) and count{'s' * (number == 1)} as missing"
-            )
-        return remarks
 
     def for_cells(self, decimal: str, missing: tuple[str, ...] = ()) -> Self:
         """The plan for a table with another decimal mark, and with more that stands for a missing value."""
@@ -140,47 +120,3 @@ class Plan:
         if plan.cell_format.decimal not in OTHER:
             raise record.fail("decimal", "a point or a comma")
         return plan
-
-
-def thousands(column: InputColumn, cells: Cells) -> list[str]:
-    """How a number with marks between thousands is read."""
-    grouped = cells.grouped()
-    if column.kind != "number" or not grouped.any():
-        return []
-    return [
-        f"{column.name}: {cells.example(grouped)!r} is read as {cells.numbers()[grouped][0]:.15g}, with "
-        "marks between thousands; if that is wrong, tell the decimal mark with --decimal"
-    ]
-
-
-def compact(column: InputColumn, cells: Cells) -> list[str]:
-    """How a number that is taken for a time is read."""
-    if not isinstance(column, TimeInput) or column.time_format not in COMPACT:
-        return []
-    times = cells.times(column.time_format)
-    read = ~np.isnat(times)
-    if not read.any():
-        return []
-    shown = str(times[read][0].astype("datetime64[s]")).replace("T00:00:00", "").replace("T", " ")
-    return [
-        f"{column.name}: {cells.example(read)} is read as the time {shown}; if these are plain numbers, "
-        "leave the column out with --exclude or write them with a decimal mark"
-    ]
-
-
-def zones(column: InputColumn, cells: Cells) -> list[str]:
-    """Which times have no zone where others have, or have one where the model knows none."""
-    if not isinstance(column, TimeInput):
-        return []
-    zoned = cells.zoned()
-    unlike = ~np.isnat(cells.times(column.time_format)) & (zoned != column.zoned)
-    if not unlike.any():
-        return []
-    number, shown = int(unlike.sum()), f"(for example {cells.example(unlike)!r})"
-    ending = "s" * (number == 1)
-    if column.zoned:
-        tell = counted(number, "time tells no zone", "times tell no zone")
-        return [f"{column.name}: {tell} {shown} and count{ending} as UTC, which those with a zone become"]
-    tell = counted(number, "time tells its zone", "times tell their zone")
-    what = f"and become{ending} UTC, but the model was fitted to times without zones"
-    return [f"{column.name}: {tell} {shown} {what}"]

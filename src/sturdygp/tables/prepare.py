@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import FloatArray
+from sturdygp.exceptions import TableError
 from sturdygp.tables.cells import CellFormat, Cells, Columns
-from sturdygp.tables.counting import counted
-from sturdygp.tables.errors import TableError
-from sturdygp.tables.hints import hints
+from sturdygp.tables.diagnostics import check_no_times, check_one_reading, diagnose
+from sturdygp.tables.formatting import counted
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
-from sturdygp.tables.time_formats import TIMES_READ
-from sturdygp.tables.unclear import check_no_times, check_one_reading
+from sturdygp.tables.timestamps import TIMES_READ
 
 # Texts with more different values than this are remarks or names, not categories.
 MOST_CATEGORIES = 20
@@ -110,7 +109,7 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
     plan = Plan(request.targets, tuple(choice.inputs), request.cell_format)
     raw, readings = plan.raw_features(choice.columns), plan.readings(choice.columns)
     check_targets(choice, readings)
-    notes = (*plan.notes(choice.columns), *hints(choice.columns, plan, raw))
+    notes = diagnose(plan, choice.columns, raw, readings)
     return Prepared(plan, raw, readings, tuple(choice.left_out), notes)
 
 

@@ -20,7 +20,7 @@ from sturdygp.inference.variational import Initialisation, LatentState, initiali
 from sturdygp.likelihoods.contamination import ContaminationModel, FittedContamination, MixtureState
 from sturdygp.likelihoods.contamination_prior import FEW_OBSERVATIONS
 from sturdygp.methods.fit import LedgerEntry, Score
-from sturdygp.methods.robust.neighbours import clustering
+from sturdygp.methods.robust.neighbours import clustering, side_by_side
 from sturdygp.methods.robust.prior import FunctionPrior
 from sturdygp.methods.robust.screening import distinct
 from sturdygp.methods.robust.variance_function import TRUSTED, Heteroscedasticity
@@ -140,6 +140,8 @@ class Hypothesis:
         posterior = self.optimum.carry.posterior
         if posterior is None or self.problem.inducing is not None:
             return False
+        if self.problem.markov:
+            return side_by_side(self.problem.inputs, self.inlier <= TRUSTED) > CLUSTERED
         return clustering(posterior.kernel(self.problem.inputs), self.inlier) > CLUSTERED
 
     @cached_property

@@ -1,4 +1,5 @@
-"""A flagged table as one HTML file that needs no network: pictures, the flagged readings, the model in words.
+"""HTML report of a flagged table: charts, the flagged readings, and a description of the model.
 
-Needs the extra ``report``: jinja2, and plotly, whose JavaScript is put into the file.
+The report is one file that needs no network. Writing it needs the extra ``report``: jinja2, and plotly, whose
+JavaScript becomes part of the file.
 """

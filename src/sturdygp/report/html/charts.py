@@ -1,4 +1,4 @@
-"""Charts as Plotly takes them: traces and layout, plain enough for JSON.
+"""Charts for Plotly: traces and layout as plain values that JSON can hold.
 
 A trace names its role in ``meta``; the page gives each role its colour, light or dark. A chart has one or
 more views, which replace parts of its traces and of its horizontal axis.
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sturdygp._typing import FloatArray
 from sturdygp.plot.calibration import CalibrationDisplay
 from sturdygp.report.html.readings import Readings
-from sturdygp.tables.digits import readable
+from sturdygp.tables.formatting import readable
 
 Role: TypeAlias = Literal["fit", "interval", "reading", "flagged", "ink"]
 Trace: TypeAlias = dict[str, Any]
@@ -27,21 +27,21 @@ HOVER = (
     "row %{customdata[0]}<br>reading %{customdata[1]}<br>expected %{customdata[2]}"
     " (%{customdata[3]} to %{customdata[4]})<br>outlier probability %{customdata[5]}<extra></extra>"
 )
-# Deviations and percentages are drawn as finely as numbers of this size.
+# Resolution of deviations and percentages.
 FINE = 0.1
-# Deviations beyond this are outside the picture unless good readings go further.
+# Range of the axis of deviations, in standard deviations, unless inliers need more.
 WIDEST_DEVIATION = 4.0
-# Where other points would leave what a picture is about less than this share of its height, those are outside
-# that are further from it than so many times its own height.
-LEAST_SHARE = 1.0 / 12.0
+# The main points of a chart take at least this fraction of its height. Otherwise others are left out that are
+# further from them than so many times their height.
+LEAST_FRACTION = 1.0 / 12.0
 FURTHEST = 3.0
-# A picture of a climb is about what comes after this share of the iterations; the first steps may be huge.
+# Fraction of the iterations that may lie outside a chart of convergence, because the first steps may be huge.
 FIRST_STEPS = 0.25
 
 
 @dataclass(frozen=True)
 class View:
-    """What a chart shows over one axis."""
+    """View of a chart: its traces over one horizontal axis."""
 
     name: str
     data: list[Trace] = field(default_factory=list)
@@ -50,7 +50,7 @@ class View:
 
 @dataclass(frozen=True)
 class Chart:
-    """Traces, and titles and ranges of the axes."""
+    """Chart: traces, and titles and ranges of the axes."""
 
     data: list[Trace]
     xaxis: dict[str, Any]
@@ -58,12 +58,12 @@ class Chart:
     views: list[View] = field(default_factory=lambda: [View("")])
 
     def plain(self) -> dict[str, Any]:
-        """As JSON; asdict would copy every number."""
+        """Return plain values for JSON; asdict would copy every number."""
         return {**vars(self), "views": [vars(view) for view in self.views]}
 
 
 def literal(text: str) -> str:
-    """Text that Plotly shows as it is: a name from a file must be none of its tags and templates.
+    """Escape text for Plotly, in which names from a file could be tags or templates.
 
     Examples
     --------
@@ -74,18 +74,18 @@ def literal(text: str) -> str:
 
 
 def title(text: str) -> dict[str, str]:
-    """The title of an axis."""
+    """Make the title of an axis."""
     return {"text": literal(text)}
 
 
 def numbers(values: FloatArray, widths: ArrayLike) -> list[float]:
-    """Numbers with as many digits as tell something beside a width."""
+    """Round numbers to the digits that matter at the scale of some widths."""
     plain: list[float] = readable(values, widths).tolist()
     return plain
 
 
 def height(shown: FloatArray, others: FloatArray) -> dict[str, list[float]]:
-    """The range of an axis that leaves out far values among the others; nothing where all can be shown.
+    """Return the range of an axis that leaves out far values among the others; empty if all can be shown.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def height(shown: FloatArray, others: FloatArray) -> dict[str, list[float]]:
     {}
     """
     own = np.ptp(shown)
-    if own == 0.0 or own >= LEAST_SHARE * np.ptp(np.concatenate([shown, others])):
+    if own == 0.0 or own >= LEAST_FRACTION * np.ptp(np.concatenate([shown, others])):
         return {}
     near = (others >= shown.min() - FURTHEST * own) & (others <= shown.max() + FURTHEST * own)
     inside = np.concatenate([shown, others[near]])
@@ -108,7 +108,7 @@ def height(shown: FloatArray, others: FloatArray) -> dict[str, list[float]]:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A fit over one input."""
+    """Fit over one input, with its interval."""
 
     x: Values
     mean: FloatArray
@@ -117,7 +117,7 @@ class Curve:
 
 
 def fit_chart(target: str, readings: Readings, views: list[View]) -> Chart:
-    """Readings, the fit and its interval; the views say over which input."""
+    """Draw the readings, the fit and its interval; each view is over another input."""
     kept, flagged = readings[~readings.flagged], readings[readings.flagged]
     traces: list[Trace] = [
         {"meta": "interval", "name": "95 % of good readings", "hoverinfo": "skip"},
@@ -137,17 +137,17 @@ def fit_chart(target: str, readings: Readings, views: list[View]) -> Chart:
 
 
 def hover(readings: Readings) -> Trace:
-    """Readings, and what is told of the one under the pointer."""
-    told = zip((readings.row + 1).tolist(), *readings.texts().values(), strict=True)
+    """Return the readings, with the texts for the one under the pointer."""
+    texts = zip((readings.row + 1).tolist(), *readings.texts().values(), strict=True)
     return {
         "y": numbers(readings.reading, readings.half),
-        "customdata": [list(each) for each in told],
+        "customdata": [list(each) for each in texts],
         "hovertemplate": HOVER,
     }
 
 
 def view_over(name: str, axis: str, x: Values, readings: Readings, curve: Curve | None = None) -> View:
-    """The readings over one input, with the fit as a curve, or as a point for each of them."""
+    """Make the view over one input, with the fit as a curve, or as a point for each reading."""
     x = [literal(each) if isinstance(each, str) and axis == "category" else each for each in x]
     split = [[x[i] for i in np.flatnonzero(which)] for which in (~readings.flagged, readings.flagged)]
     fit = points_of(x, readings) if curve is None else lines_of(curve)
@@ -155,7 +155,7 @@ def view_over(name: str, axis: str, x: Values, readings: Readings, curve: Curve 
 
 
 def lines_of(curve: Curve) -> list[Trace]:
-    """A band and a line."""
+    """Draw a curve as a band and a line."""
     half = (curve.upper - curve.lower) / 2.0
     mean = numbers(curve.mean, half)
     return [
@@ -165,13 +165,13 @@ def lines_of(curve: Curve) -> list[Trace]:
 
 
 def band(x: Values, lower: FloatArray, upper: FloatArray, widths: ArrayLike) -> Trace:
-    """What lies between two lines."""
+    """Draw the area between two lines."""
     outline = [*numbers(upper, widths), *numbers(lower, widths)[::-1]]
     return {"x": [*x, *x[::-1]], "y": outline, "mode": "lines", "fill": "toself", "line": {"width": 0}}
 
 
 def points_of(x: Values, readings: Readings) -> list[Trace]:
-    """An upright line and a dash for each reading."""
+    """Draw the fit at each reading as a dash, and its interval as an upright line."""
     half = readings.half
     bounds = zip(numbers(readings.lower, half), numbers(readings.upper, half), strict=True)
     upright = {
@@ -190,7 +190,7 @@ def points_of(x: Values, readings: Readings) -> list[Trace]:
 
 
 def deviation_chart(readings: Readings) -> Chart:
-    """Each reading against the prediction by all others; good ones should scatter like noise."""
+    """Draw the leave-one-out residuals over the expected values; those of inliers are like noise."""
     judged = readings[~np.isnan(readings.deviation)]
     kept, flagged = judged[~judged.flagged], judged[judged.flagged]
     widest = max(WIDEST_DEVIATION, float(np.abs(kept.deviation).max(initial=0.0)))
@@ -205,7 +205,7 @@ def deviation_chart(readings: Readings) -> Chart:
 
 
 def deviation_trace(role: Role, name: str, readings: Readings, marker: dict[str, Any]) -> Trace:
-    """Deviations over expected values."""
+    """Draw deviations over expected values."""
     return {
         "meta": role,
         "name": name,
@@ -219,8 +219,8 @@ def deviation_trace(role: Role, name: str, readings: Readings, marker: dict[str,
 
 
 def calibration_chart(display: CalibrationDisplay) -> Chart:
-    """The share of good readings inside an interval, against the share that was promised."""
-    level, (low, high) = numbers(100.0 * display.nominal, FINE), display.chance()
+    """Draw the percentage of inliers inside intervals over the probability of the intervals."""
+    level, (low, high) = numbers(100.0 * display.level, FINE), display.chance_band()
     chance = band(level, 100.0 * low, 100.0 * high, FINE)
     traces: list[Trace] = [
         {"meta": "interval", "name": "chance", "hoverinfo": "skip", **chance},
@@ -237,7 +237,7 @@ def calibration_chart(display: CalibrationDisplay) -> Chart:
             "meta": "fit",
             "name": "readings",
             "x": level,
-            "y": numbers(100.0 * display.actual, FINE),
+            "y": numbers(100.0 * display.coverage, FINE),
             "mode": "lines",
             "line": {"width": 2},
             "hovertemplate": "%{x:.0f} % promised<br>%{y:.1f} % inside<extra></extra>",
@@ -252,7 +252,7 @@ def calibration_chart(display: CalibrationDisplay) -> Chart:
 
 
 def trace_chart(trace: FloatArray) -> Chart:
-    """How the fit climbed."""
+    """Draw the convergence of the fit: the ELBO or log evidence by iteration."""
     first, rest = np.split(trace, [int(FIRST_STEPS * len(trace))])
     bounds = numbers(trace, np.ptp(rest))
     line: Trace = {

@@ -1,4 +1,4 @@
-"""The readings of one target as a report shows them."""
+"""Readings of one target, with their predictions and flags, as a report shows them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.tables.digits import WIDTH_DIGITS, in_text
 from sturdygp.tables.flagging import FlagResult
+from sturdygp.tables.formatting import WIDTH_DIGITS, in_text
 from sturdygp.tables.model import as_columns
 
-# A browser draws so many points at ease; the flagged ones are the last to be left out.
+# Points of either kind, flagged or not, that a browser draws quickly, and rows of a table.
 MOST_DRAWN = 2000
 MOST_LISTED = 500
 
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Readings of one target and what was expected; one entry of each array for a reading.
+    """Readings of one target with their predictions; each array has an entry for each reading.
 
-    ``row`` counts from 0, ``raw`` holds the features in their own units. ``deviation`` is that from the
-    prediction by all other readings, in its standard deviations; NaN for readings that were not fitted.
+    ``row`` counts from 0, ``raw`` holds the features in their own units. ``deviation`` is the leave-one-out
+    residual in predictive standard deviations, NaN for readings that were not fitted.
     """
 
     row: NDArray[np.intp]
@@ -36,16 +36,16 @@ class Readings:
     deviation: FloatArray
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of readings."""
         return len(self.row)
 
     @property
     def half(self) -> FloatArray:
-        """Half the width of the interval of each."""
+        """Half the width of each interval."""
         return np.asarray((self.upper - self.lower) / 2.0)
 
     def texts(self) -> dict[str, list[str]]:
-        """What is told of each; a reading has more digits than what was expected, since it is known."""
+        """Format all values; a reading has more digits than its prediction, because it is exact."""
         numbers = zip(self.reading, self.half, strict=True)
         expected = {"expected": self.expected, "from": self.lower, "to": self.upper}
         return {
@@ -55,15 +55,15 @@ class Readings:
         }
 
     def __getitem__(self, which: BoolArray | NDArray[np.intp]) -> Readings:
-        """Some of them."""
+        """Select some of the readings."""
         return Readings(*(getattr(self, each.name)[which] for each in fields(self)))
 
 
 def readings_of(result: FlagResult, index: int) -> Readings:
-    """The readings of one target about which something can be said."""
+    """Collect the readings of one target that are not missing and have a prediction."""
     found, proba = result.assessment, result.assessment.outlier_proba
     if proba is None:
-        raise ValueError("the model does not tell outliers; fit one that does, such as method robust")
+        raise ValueError("the model has no outlier probabilities; fit one that does, such as method robust")
     everything = Readings(
         row=np.arange(len(found.readings)),
         raw=result.prepared.raw,
@@ -79,7 +79,7 @@ def readings_of(result: FlagResult, index: int) -> Readings:
 
 
 def deviations(result: FlagResult, index: int) -> FloatArray:
-    """Each fitted reading against the prediction by the others, in standard deviations."""
+    """Compute the leave-one-out residuals of the fitted readings, in predictive standard deviations."""
     mean, std = result.fit.model.estimator.leave_one_out(include_noise=True)
     fitted = result.fit.fitted
     values = np.full(len(fitted), np.nan)
@@ -89,28 +89,28 @@ def deviations(result: FlagResult, index: int) -> FloatArray:
 
 
 def drawn(readings: Readings) -> Readings:
-    """As many as a picture can hold, in their order: the likeliest faults, and others at random."""
-    bad = likeliest(readings, MOST_DRAWN).row
-    good = readings.row[~readings.flagged]
-    if len(good) > MOST_DRAWN:
-        good = np.random.default_rng(0).choice(good, MOST_DRAWN, replace=False)
-    return readings[np.isin(readings.row, np.concatenate([bad, good]))]
+    """Select as many as a chart can hold, in their order: the likeliest outliers, and inliers at random."""
+    outliers = likeliest(readings, MOST_DRAWN).row
+    inliers = readings.row[~readings.flagged]
+    if len(inliers) > MOST_DRAWN:
+        inliers = np.random.default_rng(0).choice(inliers, MOST_DRAWN, replace=False)
+    return readings[np.isin(readings.row, np.concatenate([outliers, inliers]))]
 
 
 def likeliest(readings: Readings, most: int) -> Readings:
-    """Flagged readings, the likeliest faults first; of equally likely ones those furthest off."""
+    """Sort the flagged readings by outlier probability, then by distance from the prediction."""
     flagged = readings[readings.flagged]
     distance = np.abs(flagged.reading - flagged.expected) / (flagged.upper - flagged.lower)
     return flagged[np.lexsort([-distance, -flagged.proba])[:most]]
 
 
 def omission(shown: Readings, readings: Readings) -> str:
-    """What a picture leaves out, in words; nothing if it shows everything."""
+    """Describe which readings a chart leaves out; an empty text if it shows all."""
     if len(shown) == len(readings):
         return ""
-    words = []
+    counts = []
     for flagged, name in ((False, "readings that were not flagged"), (True, "flagged readings")):
         count, total = (int((each.flagged == flagged).sum()) for each in (shown, readings))
         if count < total:
-            words.append(f"{count} of {total} {name}")
-    return f"Drawn here are {' and '.join(words)}, to keep the page quick."
+            counts.append(f"{count} of {total} {name}")
+    return f"Drawn here are {' and '.join(counts)}, to keep the page quick."

@@ -1,0 +1,139 @@
+"""Tables in every format are read as people write them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from references.tables import written
+
+from sturdygp.exceptions import TableError
+from sturdygp.tables.cells import CellFormat, Cells
+from sturdygp.tables.read import Dialect, Told, read_table
+from sturdygp.tables.write import write_table
+
+# As the Air Quality data of the UCI repository are written.
+EUROPEAN = """Date;Time;CO(GT);T;remark;;
+10/03/2004;18.00.00;2,6;13,6;;;
+11/03/2004;19.00.00;-200;13,3;ok;;
+13/03/2004;20.00.00;2,2;-200;;;
+;;;;;;
+"""
+
+
+def test_read_table_reads_a_european_file_and_writes_it_back(tmp_path):
+    path = written(tmp_path, EUROPEAN)
+    table = read_table(path)
+    assert table.dialect == Dialect(";", ",")
+    assert table.notes == (
+        "semicolons between fields",
+        "decimal commas",
+        "left out 2 columns without name and content",
+        "left out 1 empty row",
+    )
+    assert table.frame["CO(GT)"].tolist() == ["2,6", "-200", "2,2"]
+    out = tmp_path / "new" / "out.csv"
+    write_table(table.frame.assign(expected=[1.5, np.nan, 2.0]), out, table.dialect)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "Date;Time;CO(GT);T;remark;expected"
+    assert lines[1] == "10/03/2004;18.00.00;2,6;13,6;;1,5"
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "xlsx"])
+def test_read_table_gives_back_every_format(ending, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "when": pd.date_range("2024-01-01", periods=4, freq="h"),
+            "site": ["A", "B, north", None, "ü"],
+            "y": [1.25, np.nan, -3.0, 4.0],
+        }
+    )
+    path = tmp_path / f"table.{ending}"
+    write_table(frame, path, Dialect())
+    table = read_table(path)
+    assert table.notes == ()
+    assert table.frame.columns.tolist() == ["when", "site", "y"]
+    format_ = CellFormat()
+    np.testing.assert_array_equal(Cells.of(table.frame["y"], format_).numbers(), frame["y"])
+    assert Cells.of(table.frame["when"], format_).kind == "time"
+    assert Cells.of(table.frame["site"], format_).texts().tolist() == ["A", "B, north", None, "ü"]
+
+
+def test_read_table_reads_other_encodings_and_separators(tmp_path):
+    latin = read_table(written(tmp_path, "größe|y\n1|2\n", encoding="latin-1"))
+    assert latin.frame.columns.tolist() == ["größe", "y"]
+    assert latin.notes == ("bars between fields",)
+    marked = read_table(written(tmp_path, "\ufeffa,b\n1,2\n"))
+    assert marked.frame.columns.tolist() == ["a", "b"]
+    one = read_table(written(tmp_path, "a\n1\n2\n"))
+    assert one.frame["a"].tolist() == ["1", "2"]
+    forced = read_table(written(tmp_path, "a;b\n1;2\n"), Told(",", ","))
+    assert forced.frame.columns.tolist() == ["a;b"]
+    assert forced.dialect == Dialect(",", ",")
+
+
+def test_read_table_of_a_workbook_takes_a_decimal_mark_and_no_separator(tmp_path):
+    path = tmp_path / "table.xlsx"
+    pd.DataFrame({"t": [1, 2], "y": ["1,5", "2,5"]}).to_excel(path, index=False)
+    table = read_table(path, Told(decimal=","))
+    format_ = CellFormat(decimal=table.dialect.decimal)
+    assert Cells.of(table.frame["y"], format_).numbers().tolist() == [1.5, 2.5]
+    with pytest.raises(TableError, match=r"table\.xlsx is no text file; --separator is for those alone"):
+        read_table(path, Told(separator=";"))
+
+
+def test_read_table_takes_an_index_that_says_something_for_a_column(tmp_path):
+    path, frame = tmp_path / "table.parquet", pd.DataFrame({"y": [1.0, 2.0, 3.0]})
+    days = pd.date_range("2024-01-01", periods=3)
+    for index, columns in (
+        (days.rename("when"), ["when", "y"]),
+        (days, ["index", "y"]),
+        (pd.MultiIndex.from_arrays([days, ["A", "B", "A"]], names=["when", "site"]), ["when", "site", "y"]),
+        (pd.Index([7, 8, 9], name="cycle"), ["cycle", "y"]),
+        (pd.Index([2, 0, 5]), ["y"]),
+        (frame.index, ["y"]),
+    ):
+        frame.set_axis(index).to_parquet(path)
+        assert read_table(path).frame.columns.tolist() == columns
+    frame.set_axis(days.rename("y")).to_parquet(path)
+    with pytest.raises(TableError, match="'y' is a column of the table and its index"):
+        read_table(path)
+
+
+def test_read_table_reads_lists_in_cells(tmp_path):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"x": [[1, 2], None, [3]], "y": [1.0, 2.0, None]}).to_parquet(path)
+    frame = read_table(path).frame
+    assert len(frame) == 3
+    assert Cells.of(frame["x"], CellFormat()).kind == "list"
+
+
+def test_read_table_knows_names_that_stand_twice_in_a_header(tmp_path):
+    assert read_table(written(tmp_path, "t,v,,v.1,v,\n1,2,3,4,5,6\n")).repeated == ("v", "v.2")
+    assert read_table(written(tmp_path, "v,v.1\n1,2\n")).repeated == ()
+    blanks = read_table(written(tmp_path, "t, t,y ,y,z \n1,2,3,4,5\n"))
+    assert blanks.frame.columns.tolist() == ["t", "t.1", "y", "y.1", "z"]
+    assert blanks.repeated == ("t", "t.1", "y", "y.1")
+    path = tmp_path / "table.parquet"
+    pd.DataFrame([[1, 2, 3, 4]], columns=["y", " y", "y ", "z "]).to_parquet(path)
+    assert read_table(path).frame.columns.tolist() == ["y", "y.1", "y.2", "z"]
+    assert read_table(path).repeated == ("y", "y.1", "y.2")
+    path = tmp_path / "table.xlsx"
+    pd.DataFrame([["t", "v", "v", None], [1, 2, 3, 4]]).to_excel(path, index=False, header=False)
+    assert read_table(path).repeated == ("v", "v.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("table.docx", "", "does not end in one of"),
+        ("table.csv", "", "is not a table: No columns to parse from file$"),
+        ("table.csv", "a,b\n", "has no rows below its header"),
+        ("table.csv", "a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
+        ("table.csv", "a,b\n1,2\n4,5,6\n", "is not a table.*--separator"),
+        ("table.csv", "# logger 7\na,b\n1,2\n", "first line, '# logger 7', is no header: take out the lines"),
+        ("table.xlsx", "not a workbook", "is not a table in the format of its ending"),
+        ("table.parquet", "not parquet", "is not a table in the format of its ending"),
+    ],
+)
+def test_read_table_refuses_files_that_are_no_tables(name, text, message, tmp_path):
+    with pytest.raises(TableError, match=message):
+        read_table(written(tmp_path, text, name))
