@@ -36,18 +36,37 @@ from sturdygp import (
 )
 from sturdygp.exceptions import ModelFileError
 from sturdygp.kernels import Matern52, SquaredExponential
+from sturdygp.likelihoods.contamination_prior import REGIMES
 from sturdygp.persistence.archive import array_from_bytes, array_to_bytes
-from sturdygp.persistence.fits import decode_profile
+from sturdygp.persistence.fits import decode_prior, decode_variance_function, encode_prior
 from sturdygp.persistence.kernels import encode_kernel
 from sturdygp.persistence.record import Record
 
 
-def test_decode_profile_refuses_a_missing_input():
+def test_decode_variance_function_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
-    assert decode_profile(Record("profile", document, arrays), 3).along == 2
+    assert decode_variance_function(Record("profile", document, arrays), 3).along == 2
     with pytest.raises(ModelFileError, match="number of one of 2 inputs"):
-        decode_profile(Record("profile", document, arrays), 2)
+        decode_variance_function(Record("profile", document, arrays), 2)
+
+
+@pytest.mark.parametrize(
+    ("prior", "in_file"),
+    [(AsorPrior(inlier_proba=0.7), "nominal_proba"), (ContaminationPrior(inliers=0.7), "nominal")],
+)
+def test_encode_prior_keeps_the_names_of_older_files(prior, in_file):
+    document = encode_prior(prior)
+    assert document[in_file] == 0.7
+    assert decode_prior(Record("prior", document, [])) == prior
+
+
+def test_decode_prior_without_caution_takes_the_one_it_was_saved_under():
+    """Files were written before the regimes "few" and "many" existed: all had the caution of "many"."""
+    document = {
+        name: value for name, value in encode_prior(ContaminationPrior()).items() if name != "caution"
+    }
+    assert decode_prior(Record("prior", document, [])) == REGIMES["many"]
 
 
 ESTIMATORS = [
@@ -291,7 +310,7 @@ def test_load_refuses_a_document_that_was_changed(change, message, saved, tmp_pa
         loads(rewritten(saved, path, change), path)
 
 
-def test_ledger_comes_back_and_files_without_one_say_so(fitted, saved, tmp_path):
+def test_load_gives_back_the_ledger_and_files_without_one_say_so(fitted, saved, tmp_path):
     path = tmp_path / "model.sgp"
     again = loads(saved, path)
     assert again._outputs[0].fit.ledger == fitted._outputs[0].fit.ledger

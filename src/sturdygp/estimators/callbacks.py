@@ -26,11 +26,12 @@ from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
 FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
+# Seconds between writes.
+INTERVAL = 30.0
+
 # Names of latent parts in files, where these differ from those of the classes.
 NAMES_IN_FILES = {"inlier_proba": "nominal", "mixing_weight": "share"}
 NAMES = {in_file: name for name, in_file in NAMES_IN_FILES.items()}
-# Seconds between writes.
-INTERVAL = 30.0
 
 
 @dataclass
@@ -70,8 +71,8 @@ class Checkpoint:
     def keep(self, step: Step, *, at_once: bool = False) -> None:
         """Write where the climb is, unless that was done a moment ago."""
         now = time.monotonic()
-        climbing = step.optimum is not None and isinstance(step.optimum.carry, LatentState)
-        if step.optimum is None or not climbing or (now - self.written < INTERVAL and not at_once):
+        resumable = step.optimum is not None and isinstance(step.optimum.carry, LatentState)
+        if step.optimum is None or not resumable or (now - self.written < INTERVAL and not at_once):
             return
         state, store = resume_state(step.optimum), ArrayStore()
         document = {
@@ -89,11 +90,11 @@ class Checkpoint:
 
 
 def fingerprint(problem: Problem, method: Method, settings: str) -> str:
-    """What tells a fit from others: its data, what its method was told, its settings, and its kernel."""
+    """Identify a fit: its data, its settings, the arrays given to its method, and its kernel."""
     hashed = sha256(f"{settings} {problem.kernel!r}".encode())
     inputs = () if isinstance(problem.X, Rows) else (problem.X,)
-    told = (value for value in vars(method).values() if isinstance(value, np.ndarray))
-    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *told):
+    given = (value for value in vars(method).values() if isinstance(value, np.ndarray))
+    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *given):
         hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()
 

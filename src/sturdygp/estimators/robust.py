@@ -38,7 +38,7 @@ better than a hypothesis with a higher score."""
 class RobustGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression that learns how often readings are wrong, how far off, and how spread.
 
-    A reading is nominal, or off by an amount whose mean, spread and shape are learned. Faults may be
+    A reading is an inlier, or off by an amount whose mean, spread and shape are learned. Faults may be
     centred or one-sided; clean data are fitted like an ordinary Gaussian process.
 
     Parameters
@@ -48,10 +48,10 @@ class RobustGPRegressor(FlaggingGPRegressor):
         faults up to about 60 % of the readings, and rarely sees any where there are none. Beyond that
         ``"many"`` is more accurate, but may take large noise for a great many faults.
     prior : ContaminationPrior, optional
-        Soft floors under noise, spread and nominal share, in units of the robust scale of y; overrides
-        ``faults``.
+        Soft floors under noise, spread and the fraction of inliers, in units of the robust scale of y;
+        overrides ``faults``.
     n_starts : int
-        Levels around which nominal readings are sought; the bound picks among them.
+        Levels around which inliers are sought; the score picks among them.
     init_noise_variance : float
         Share of the variance around such a level that is taken for noise at the start.
     kernel : Kernel or scikit-learn kernel, optional
@@ -71,13 +71,13 @@ class RobustGPRegressor(FlaggingGPRegressor):
     contamination_shape_ : str or list of str
         ``"normal"`` or ``"flat"``: the shape of the faults' distribution that the bound preferred.
     component_proba_ : array of shape (n, 2) or (n, d_y, 2)
-        Probability that each reading is nominal, and that it is faulty.
+        Probability that each reading is an inlier, and that it is an outlier.
     outlier_proba_ : array of the shape of y
         The latter.
     inlier_std_ : array of the shape of y
-        Standard deviation of nominal noise at each reading. It may change along an input or with the level of
-        the function, if the readings tell that; ``noise_variance_`` is its square where it does not, and
-        about the geometric mean of that where it does.
+        Standard deviation of the noise of inliers at each reading. It may change along an input or with the
+        level of the function, if the readings tell that; ``noise_variance_`` is its square where it does not,
+        and about the geometric mean of that where it does.
     kernel_, mean_, noise_variance_, bound_, weights_, status_, n_iter_, n_factorizations_, trace_, note_
         As for :class:`AsorGPRegressor`.
 

@@ -91,7 +91,7 @@ def test_likeliest_raises_the_log_density_to_its_maximum(residuals, design):
             break
     assert np.all(np.diff(values) > 0.0)
     information = residuals.information(noise, design)
-    gradient = design @ information.gradient - noise.held * noise.coefficients
+    gradient = design @ information.gradient - noise.prior_precision * noise.coefficients
     np.testing.assert_allclose(gradient, 0.0, atol=1e-3)
     assert information.inlier.mean() == pytest.approx(noise.inlier_weight, abs=1e-3)
 
