@@ -25,6 +25,8 @@ from sturdygp.persistence.archive import Archive, ArrayStore, read_archive, writ
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
+PathLike: TypeAlias = str | os.PathLike[str]
+
 FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
 # Seconds between writes.
 INTERVAL = 30.0
@@ -51,7 +53,7 @@ class Checkpoint:
             return self._decode(archive)
         except ModelFileError as error:
             raise ModelFileError(
-                f"{self.path} is no checkpoint of this fit: {error}. Delete it to start afresh"
+                f"{self.path} is no checkpoint of this fit: {error}. Delete it to fit afresh"
             ) from error
 
     def _decode(self, archive: Archive) -> ResumeState:
@@ -69,7 +71,7 @@ class Checkpoint:
         )
 
     def keep(self, step: Step, *, at_once: bool = False) -> None:
-        """Write where the climb is, unless that was done a moment ago."""
+        """Write the state of the optimisation, unless that was done a moment ago."""
         now = time.monotonic()
         resumable = step.optimum is not None and isinstance(step.optimum.carry, LatentState)
         if step.optimum is None or not resumable or (now - self.written < INTERVAL and not at_once):
@@ -99,9 +101,6 @@ def fingerprint(problem: Problem, method: Method, settings: str) -> str:
     return hashed.hexdigest()
 
 
-PathLike: TypeAlias = str | os.PathLike[str]
-
-
 @dataclass(frozen=True)
 class Watch:
     """Tells listeners and the checkpoint of every iteration; the fit ends if a listener says so."""
@@ -113,16 +112,16 @@ class Watch:
     def __call__(self, step: Step) -> bool:
         """One iteration."""
         progress, stop = self.pace.progress(step), False
-        for tell in self.listeners:
-            stop = bool(tell(progress)) or stop
+        for listener in self.listeners:
+            stop = bool(listener(progress)) or stop
         if self.checkpoint is not None:
             self.checkpoint.keep(step, at_once=stop)
         return stop
 
 
 @dataclass(frozen=True)
-class Attendance:
-    """What the caller wants to hear and keep of the fits of all outputs, and to start them from.
+class FitHooks:
+    """Listeners and checkpoints of the fits of all outputs, and the earlier fits that initialise them.
 
     ``previous`` are earlier fits, or none.
     """
@@ -132,8 +131,8 @@ class Attendance:
     checkpoint: PathLike | None
     previous: Sequence[FittedOutput]
 
-    def start(self, problem: Problem, output: int, fingerprint: str) -> Problem:
-        """The problem with those who listen, from where it starts."""
+    def attach(self, problem: Problem, output: int, fingerprint: str) -> Problem:
+        """Give a problem its listeners, and its initialisation."""
         if output < len(self.previous):
             problem = warmed(problem, self.previous[output], fingerprint)
         if self.checkpoint is None:
@@ -159,7 +158,7 @@ class Attendance:
 def warmed(problem: Problem, previous: FittedOutput, fingerprint: str) -> Problem:
     """The problem from where the same fit ended; with other data or settings, from its kernel.
 
-    Weights and outlier probabilities belong to readings: those of others mislead.
+    Weights and outlier probabilities belong to observations: those of others mislead.
     """
     kernel, found = previous.fit.posterior.kernel, previous.fit.resume
     finer, same = problem.finer, kernel.parameter_names == problem.kernel.parameter_names
@@ -184,7 +183,7 @@ def checkpoint_path(path: PathLike, output: int, n_outputs: int) -> Path:
     return Path(path) if n_outputs == 1 else Path(f"{os.fspath(path)}.{output}")
 
 
-def check_watchers(verbose: object, callback: object, checkpoint: object) -> None:
+def check_hooks(verbose: object, callback: object, checkpoint: object) -> None:
     """Refuse what would only fail once a fit is under way."""
     if not isinstance(verbose, Real | np.bool_):
         raise ValueError(f"verbose must be 0, 1 or 2, got {verbose!r}")
@@ -208,10 +207,10 @@ class Progress:
     output : int
         The column of y.
     iteration : int
-        Iterations with all readings so far, in all climbs.
+        Iterations with all observations so far, from all initialisations.
     bound : float
         The highest bound so far, or evidence, for scaled targets. It may fall where a method goes on with
-        another objective: Student-t from variational Bayes to what is asked for, RCGP with new weights.
+        another objective: Student-t from variational Bayes to the chosen inference, RCGP with new weights.
     seconds : float
         Time since the first of these iterations.
     seconds_left : float or None
@@ -246,7 +245,7 @@ class Pace:
     iterations: int = 0
 
     def progress(self, step: Step) -> Progress:
-        """What to tell of a step.
+        """Report a step.
 
         Examples
         --------
