@@ -56,14 +56,14 @@ def test_ep_notes_its_fallbacks(monkeypatch):
     original = student_t_method.Propagation.run
 
     def failing(self, start, *, careful):
-        calls.append(self.share)
-        if self.share == 1.0:
+        calls.append(self.power)
+        if self.power == 1.0:
             raise student_t_method.NotPositiveDefiniteError("on purpose")
         return original(self, start, careful=careful)
 
     monkeypatch.setattr(student_t_method.Propagation, "run", failing)
     assert "fractional" in StudentT("ep").fit(p).note
-    monkeypatch.setattr(student_t_method, "FRACTION", 1.0)
+    monkeypatch.setattr(student_t_method, "FALLBACK_POWER", 1.0)
     assert "variational Bayes" in StudentT("ep").fit(p).note
 
 
@@ -72,7 +72,7 @@ def test_ep_of_long_tails_leaves_little_to_fractions(dof, note, monkeypatch):
     original = student_t_method.Propagation.run
 
     def failing(self, start, *, careful):
-        if self.share == 1.0:
+        if self.power == 1.0:
             raise student_t_method.NotPositiveDefiniteError("on purpose")
         return original(self, start, careful=careful)
 

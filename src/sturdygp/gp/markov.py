@@ -319,15 +319,15 @@ class MarkovPosterior(Posterior):
         s, unsorted = self._smoothed, self.timeline.unsorted
         return Marginals(unsorted(s.mean), unsorted(s.variance))
 
-    def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay.
+    def leave_one_out(self, power: float = 1.0) -> Marginals:
+        """The same without a power of the site at that input; kernel and mean stay.
 
         Not finite where the function goes through a target exactly: nothing is left to predict it from.
         """
         s, unsorted = self._smoothed, self.timeline.unsorted
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = s.variance / (1.0 - share * (1.0 - s.shrinkage) if share < 1.0 else s.shrinkage)
-            mean = s.mean - share * self.chain.precision * s.residual * variance
+            variance = s.variance / (1.0 - power * (1.0 - s.shrinkage) if power < 1.0 else s.shrinkage)
+            mean = s.mean - power * self.chain.precision * s.residual * variance
         return Marginals(unsorted(mean), unsorted(variance))
 
     def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
@@ -510,11 +510,11 @@ class MarkovPrior(Prior):
         evidence = float(sites.log_scale.sum()) - 0.5 * (sums.log_det + misfit)
         return MarkovPosterior(self.kernel, self.timeline, sites, centre + shift, evidence, chain, kept)
 
-    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
+    def anticipate(self, sites: Sites, near: Posterior, warm_start: FloatArray | None) -> Anticipated | None:
         """One filter and smoother, less than half of an evaluation; a second one would not pay."""
         if not isinstance(near, MarkovPosterior):
             raise TypeError(f"a process over time is anticipated from its like, got {type(near)}")
-        if guess is not None:
+        if warm_start is not None:
             return None
         mean = self.condition(sites, near.mean).marginals().mean
         return Anticipated(mean, mean)

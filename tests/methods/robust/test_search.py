@@ -53,7 +53,7 @@ def test_second_kernel_part_follows_fine_structure(coarse_and_fine, in_two_parts
 @pytest.mark.parametrize(("doubt", "parts"), [(None, 2), (0.0, 1)])
 def test_second_kernel_part_is_found_although_it_lowers_elbo_at_first(doubt, parts, monkeypatch):
     if doubt is not None:
-        monkeypatch.setattr(search, "DOUBT", (doubt, doubt))
+        monkeypatch.setattr(search, "ALLOWED_LOSSES", (doubt, doubt))
     rng = np.random.default_rng(1)
     X = rng.uniform(-2.0, 2.0, (200, 3))
     y = 2.0 * np.sin(X[:, 0]) * np.cos(X[:, 1]) + X[:, 2] + 0.3 * np.sin(10.0 * X[:, 1])
