@@ -33,7 +33,7 @@ ESTIMATORS = [
 
 def by_row(model):
     """Everything that a model has for each row."""
-    names = ("weights_", "outlier_proba_", "nominal_std_", "branch_proba_")
+    names = ("weights_", "outlier_proba_", "inlier_std_", "component_proba_")
     mean, std = model.leave_one_out(include_noise=True)
     return {name: getattr(model, name) for name in names if hasattr(model, name)} | {"mean": mean, "std": std}
 

@@ -9,13 +9,13 @@ from scipy.spatial.distance import pdist
 
 from sturdygp import OracleGPRegressor
 from sturdygp.experiments import METHODS
-from sturdygp.experiments.methods import boxed_kernel, configured, outlier_moments
+from sturdygp.experiments.methods import configured, outlier_moments, published_kernel
 from sturdygp.experiments.problems import draw
 
 
-def test_boxed_kernel_begins_with_one_length_scale_for_all_inputs():
+def test_published_kernel_begins_with_one_length_scale_for_all_inputs():
     X = np.random.default_rng(0).normal(size=(40, 3)) * np.array([0.8, 1.0, 1.3])
-    assert boxed_kernel(X, (1e-3, 100.0)).length_scale == pytest.approx((0.2 * np.median(pdist(X)),) * 3)
+    assert published_kernel(X, (1e-3, 100.0)).length_scale == pytest.approx((0.2 * np.median(pdist(X)),) * 3)
 
 
 def test_configured_oracles_know_the_moments_of_the_paper_and_better_ones():

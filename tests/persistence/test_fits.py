@@ -37,7 +37,7 @@ from sturdygp import (
 from sturdygp.exceptions import ModelFileError
 from sturdygp.kernels import Matern52, SquaredExponential
 from sturdygp.persistence.archive import array_from_bytes, array_to_bytes
-from sturdygp.persistence.fits import decode_noise
+from sturdygp.persistence.fits import decode_variance_function
 from sturdygp.persistence.kernels import encode_kernel
 from sturdygp.persistence.record import Record
 
@@ -45,13 +45,13 @@ from sturdygp.persistence.record import Record
 def test_decode_noise_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
-    assert decode_noise(Record("profile", document, arrays), 3).along == 2
+    assert decode_variance_function(Record("profile", document, arrays), 3).along == 2
     with pytest.raises(ModelFileError, match="number of one of 2 inputs"):
-        decode_noise(Record("profile", document, arrays), 2)
+        decode_variance_function(Record("profile", document, arrays), 2)
 
 
 ESTIMATORS = [
-    AsorGPRegressor(prior=AsorPrior(nominal_proba=0.7)),
+    AsorGPRegressor(prior=AsorPrior(inlier_proba=0.7)),
     StandardGPRegressor(kernel=Matern52(0.5) + 2.0, noise="fixed"),
     OracleGPRegressor(),
     RCGPRegressor(scale_targets="standard"),
@@ -291,7 +291,7 @@ def test_load_refuses_a_document_that_was_changed(change, message, saved, tmp_pa
         loads(rewritten(saved, path, change), path)
 
 
-def test_ledger_comes_back_and_files_without_one_say_so(fitted, saved, tmp_path):
+def test_load_gives_back_the_ledger_and_files_without_one_say_so(fitted, saved, tmp_path):
     path = tmp_path / "model.sgp"
     again = loads(saved, path)
     assert again._outputs[0].fit.ledger == fitted._outputs[0].fit.ledger
@@ -358,7 +358,7 @@ def test_load_refuses_entries_of_arrays_that_cannot_be(where, value, message, sa
             set_at(*OUTLIERS, "noise_variance", to=-1.0),
             "noise_variance should be a finite number above 0",
         ),
-        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "nominal_proba", to="inf"), "should be a finite"),
+        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "inlier_proba", to="inf"), "should be a finite"),
         (
             MixtureGPRegressor(),
             set_at(*OUTLIERS, "noise_variance", to="inf"),

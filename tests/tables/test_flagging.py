@@ -5,7 +5,11 @@ import pandas as pd
 import pytest
 from references.tables import faulty_frame
 
+from sturdygp.cli.tables import fit, flag
+from sturdygp.estimators.registry import FLAGGING, FOR_TABLES, REGISTRY
+from sturdygp.estimators.summary import Advice
 from sturdygp.exceptions import TableError
+from sturdygp.experiments.methods import METHODS
 from sturdygp.tables.cells import Cells
 from sturdygp.tables.flagging import (
     Recipe,
@@ -136,3 +140,40 @@ def test_choose_rows_samples_usable_rows():
 def test_check_results_absent_refuses_earlier_results():
     with pytest.raises(TableError, match="already has the column 'y_flag'"):
         check_results_absent(pd.DataFrame({"y": [1.0], "y_flag": [True]}), ("y",))
+
+
+def test_recipe_methods_are_those_of_the_registry():
+    assert FLAGGING == ("robust", "asor", "mixture")
+    assert set(FOR_TABLES) == set(REGISTRY) - {"oracle"}
+    for name in FOR_TABLES:
+        assert type(Recipe(name).estimator(10)) is REGISTRY[name].estimator
+    for command, names in ((flag, FLAGGING), (fit, FOR_TABLES)):
+        choice = next(each for each in command.params if each.name == "method").type
+        assert tuple(choice.choices) == names
+    for name, registered in REGISTRY.items():
+        assert METHODS[name].label == registered.label
+        assert type(METHODS[name].best) is registered.estimator
+
+
+def test_flag_result_joins_its_table_once():
+    X = np.arange(30.0)
+    frame = pd.DataFrame({"x": X, "y": np.sin(X / 4.0)})
+    prepared = prepare(frame, Request(targets=("y",), inputs=("x",)))
+    result = flag_table(TableFile(frame), prepared, Recipe("asor"), 0.5)
+    assert result.table is result.table
+
+
+def test_fit_table_summaries_are_made_from_findings_and_name_options():
+    rng = np.random.default_rng(0)
+    x = np.arange(80.0)
+    noise = rng.standard_normal((80, 2))
+    frame = pd.DataFrame({"x": x, "a": noise[:, 0], 'faults="many"': noise[:, 1]})
+    prepared = prepare(frame, Request(targets=("a", 'faults="many"'), inputs=("x",)))
+    fitted = fit_table(prepared, Recipe())
+    found = fitted.model.estimator.findings(["x"])
+    assert [each.advice for each in found] == [Advice.NOISE_EXCEEDS_FUNCTION] * 2
+    for text, each in zip(fitted.summaries.values(), found, strict=True):
+        assert text.endswith("compare with --many-faults.")
+        assert text.startswith(f"None of {each.n_observed} readings")
+    assert 'compare with faults="many".' in fitted.model.estimator.summary()
+    assert fitted.model.estimator.summary().splitlines()[1].startswith("Output 1: ")

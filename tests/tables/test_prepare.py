@@ -8,17 +8,12 @@ import pandas as pd
 import pytest
 from references.tables import frame_of, written
 
-from sturdygp.cli.tables import fit, flag
-from sturdygp.estimators.registry import FLAGGING, FOR_TABLES, REGISTRY
-from sturdygp.estimators.summary import Advice
 from sturdygp.exceptions import TableError
-from sturdygp.experiments.methods import METHODS
 from sturdygp.persistence.record import Record
 from sturdygp.tables.diagnostics import misfits
-from sturdygp.tables.flagging import Recipe, fit_table, flag_table
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.prepare import Request, prepare
-from sturdygp.tables.read import TableFile, read_table
+from sturdygp.tables.read import read_table
 
 
 def test_prepare_notes_marks_between_thousands(tmp_path):
@@ -311,40 +306,3 @@ def test_prepare_parses_each_column_once(monkeypatch):
     prepared = prepare(frame, Request(targets=("y",)))
     assert {column.kind for column in prepared.plan.inputs} == {"time", "clock", "number", "category"}
     assert set(parsed.values()) == {1}
-
-
-def test_methods_for_tables_are_those_of_the_registry():
-    assert FLAGGING == ("robust", "asor", "mixture")
-    assert set(FOR_TABLES) == set(REGISTRY) - {"oracle"}
-    for name in FOR_TABLES:
-        assert type(Recipe(name).estimator(10)) is REGISTRY[name].estimator
-    for command, names in ((flag, FLAGGING), (fit, FOR_TABLES)):
-        choice = next(each for each in command.params if each.name == "method").type
-        assert tuple(choice.choices) == names
-    for name, registered in REGISTRY.items():
-        assert METHODS[name].label == registered.label
-        assert type(METHODS[name].best) is registered.estimator
-
-
-def test_flag_result_joins_its_table_once():
-    X = np.arange(30.0)
-    frame = pd.DataFrame({"x": X, "y": np.sin(X / 4.0)})
-    prepared = prepare(frame, Request(targets=("y",), inputs=("x",)))
-    result = flag_table(TableFile(frame), prepared, Recipe("asor"), 0.5)
-    assert result.table is result.table
-
-
-def test_summaries_speak_of_options_and_are_made_from_findings():
-    rng = np.random.default_rng(0)
-    x = np.arange(80.0)
-    noise = rng.standard_normal((80, 2))
-    frame = pd.DataFrame({"x": x, "a": noise[:, 0], 'faults="many"': noise[:, 1]})
-    prepared = prepare(frame, Request(targets=("a", 'faults="many"'), inputs=("x",)))
-    fitted = fit_table(prepared, Recipe())
-    found = fitted.model.estimator.findings(["x"])
-    assert [each.advice for each in found] == [Advice.NOISE_EXCEEDS_FUNCTION] * 2
-    for text, each in zip(fitted.summaries.values(), found, strict=True):
-        assert text.endswith("compare with --many-faults.")
-        assert text.startswith(f"None of {each.n_observed} readings")
-    assert 'compare with faults="many".' in fitted.model.estimator.summary()
-    assert fitted.model.estimator.summary().splitlines()[1].startswith("Output 1: ")

@@ -17,8 +17,8 @@ import numpy as np
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.inputs import Rows
-from sturdygp.inference.problem import Problem, Resume
-from sturdygp.inference.variational import Trail, state_of
+from sturdygp.inference.problem import Problem, ResumeState
+from sturdygp.inference.variational import LatentState, resume_state
 from sturdygp.methods.fit import Method
 from sturdygp.optimise import Step
 from sturdygp.persistence.archive import Archive, ArrayStore, read_archive, write_archive
@@ -31,6 +31,10 @@ FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
 # Seconds between writes.
 INTERVAL = 30.0
 
+# Names of latent parts in files, where these differ from those of the classes.
+NAMES_IN_FILES = {"inlier_proba": "nominal", "mixing_weight": "share"}
+NAMES = {in_file: name for name, in_file in NAMES_IN_FILES.items()}
+
 
 @dataclass
 class Checkpoint:
@@ -40,8 +44,8 @@ class Checkpoint:
     fingerprint: str
     written: float = -np.inf
 
-    def read(self) -> Resume | None:
-        """Read the state of the fit; None if there is no file."""
+    def read(self) -> ResumeState | None:
+        """Where the fit was; None if there is no file."""
         if not self.path.exists():
             return None
         try:
@@ -52,7 +56,7 @@ class Checkpoint:
                 f"{self.path} is no checkpoint of this fit: {error}. Delete it to fit afresh"
             ) from error
 
-    def _decode(self, archive: Archive) -> Resume:
+    def _decode(self, archive: Archive) -> ResumeState:
         record = Record("checkpoint", archive.document, archive.arrays)
         if record.fields.get("format") != FORMAT or record.integer("version") != FORMAT_VERSION:
             raise ModelFileError("it was not written by this version of sturdygp")
@@ -60,25 +64,27 @@ class Checkpoint:
         if record.text("fingerprint") != self.fingerprint:
             raise ModelFileError("it belongs to other data or settings")
         latent = record.child("latent")
-        return Resume(
+        return ResumeState(
             x=record.finite_floats("x", None),
-            latent={name: latent.finite_floats(name, ...) for name in latent.fields},
+            latent={NAMES.get(name, name): latent.finite_floats(name, ...) for name in latent.fields},
             curvature=record.finite_floats("curvature", None, None) if record.given("curvature") else None,
         )
 
     def keep(self, step: Step, *, at_once: bool = False) -> None:
         """Write the state of the optimisation, unless that was done a moment ago."""
         now = time.monotonic()
-        optimising = step.optimum is not None and isinstance(step.optimum.carry, Trail)
-        if step.optimum is None or not optimising or (now - self.written < INTERVAL and not at_once):
+        resumable = step.optimum is not None and isinstance(step.optimum.carry, LatentState)
+        if step.optimum is None or not resumable or (now - self.written < INTERVAL and not at_once):
             return
-        state, store = state_of(step.optimum), ArrayStore()
+        state, store = resume_state(step.optimum), ArrayStore()
         document = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "fingerprint": self.fingerprint,
             "x": store.add(state.x),
-            "latent": {name: store.add(part) for name, part in state.latent.items()},
+            "latent": {
+                NAMES_IN_FILES.get(name, name): store.add(part) for name, part in state.latent.items()
+            },
             "curvature": None if state.curvature is None else store.add(state.curvature),
         }
         write_archive(self.path, document, store)
@@ -86,7 +92,7 @@ class Checkpoint:
 
 
 def fingerprint(problem: Problem, method: Method, settings: str) -> str:
-    """Hash that tells a fit from others: its data, the arrays of its method, its settings and its kernel."""
+    """Identify a fit: its data, its settings, the arrays given to its method, and its kernel."""
     hashed = sha256(f"{settings} {problem.kernel!r}".encode())
     inputs = () if isinstance(problem.X, Rows) else (problem.X,)
     given = (value for value in vars(method).values() if isinstance(value, np.ndarray))

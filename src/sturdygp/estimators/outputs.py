@@ -165,7 +165,7 @@ class FittedOutput:
 
     @cached_property
     def inlier_std(self) -> FloatArray:
-        """Standard deviation of an inlier's noise at each observation of the fit, in the units of y."""
+        """Standard deviation of the noise of inliers at each observation of the fit, in the units of y."""
         noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
         if self.fit.likelihood.variance_function is not None:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sturdygp.estimators.base import BaseGPRegressor
 from sturdygp.estimators.validation import check_choice
-from sturdygp.methods.rcgp import Centre, Rcgp, Score
+from sturdygp.methods.rcgp import Centre, LooScore, Rcgp
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,7 +44,7 @@ class RCGPRegressor(BaseGPRegressor):
     epsilon: float = 0.2
     recentre: int = 2
     centre: Centre = "median"
-    loo_score: Score = "weighted"
+    loo_score: LooScore = "weighted"
     shift_sign: int = 1
 
     def _method(self) -> Rcgp:

@@ -70,11 +70,11 @@ class RobustGPRegressor(FlaggingGPRegressor):
         that are so far off that they would hide the others.
     contamination_shape_ : str or list of str
         ``"normal"`` or ``"flat"``: the shape of the outliers' distribution that the bound preferred.
-    branch_proba_ : array of shape (n, 2) or (n, d_y, 2)
+    component_proba_ : array of shape (n, 2) or (n, d_y, 2)
         Probability that each observation is an inlier, and that it is an outlier.
     outlier_proba_ : array of the shape of y
         The latter.
-    nominal_std_ : array of the shape of y
+    inlier_std_ : array of the shape of y
         Standard deviation of an inlier's noise at each observation. It may change along an input or with the
         level of the function, if the data tell that; ``noise_variance_`` is its square where it does not, and
         about the geometric mean of that where it does.
@@ -120,13 +120,13 @@ class RobustGPRegressor(FlaggingGPRegressor):
 
         self.contamination_rate_ = numbers([1.0 - each.inlier_weight for each in found])
         shifts = scales * [each.shift for each in outliers]
-        spreads = scales * [each.spread for each in outliers]
+        spreads = scales * [each.std for each in outliers]
         self.contamination_shift_ = numbers(shifts.tolist())
         self.contamination_spread_ = numbers(spreads.tolist())
         shapes = [each.contamination.shape.name for each in found]
         self.contamination_shape_ = shapes[0] if single else shapes
-        self.nominal_std_ = self._stack([output.spread(output.inlier_std) for output in self._outputs])
-        self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
+        self.inlier_std_ = self._stack([output.spread(output.inlier_std) for output in self._outputs])
+        self.component_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
 
     def explain(self) -> str:
         """Explain why contamination was found, or not.
@@ -163,7 +163,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
         learned = ContaminationFindings(
             rate=1.0 - likelihood.inlier_weight,
             shift=scale * outliers.shift,
-            std=scale * outliers.spread,
+            std=scale * outliers.std,
             shape=likelihood.contamination.shape.name,
             side=outliers.lean,
         )

@@ -1,4 +1,4 @@
-"""The command that writes an HTML report."""
+"""Files that the commands for tables write, and when."""
 
 import builtins
 import json
@@ -9,6 +9,24 @@ from click.testing import CliRunner
 from references.hostile import HOSTILE, hostile_frame
 
 from sturdygp.cli.main import main
+from sturdygp.cli.table_work import replacing
+
+
+def test_replacing_puts_a_file_in_its_place_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "out.csv"
+    with replacing(path) as partial:
+        partial.write_text("first")
+        assert not path.exists()
+    assert path.read_text() == "first"
+    assert list(path.parent.iterdir()) == [path]
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    with replacing(link) as partial:
+        partial.write_text("second")
+    assert link.is_symlink()
+    assert path.read_text() == "second"
+    with replacing(tmp_path / "new") as same:
+        assert same == tmp_path / "new"
 
 
 @pytest.fixture
@@ -61,6 +79,6 @@ def test_flag_without_plotly_writes_the_table_all_the_same(data, monkeypatch):
     monkeypatch.delitem(sys.modules, "sturdygp.report.html.page")
     monkeypatch.setattr(builtins, "__import__", without)
     said = " ".join(flag(data).stdout.split())
-    assert "Report none; a report needs the extra of that name: pip install 'sturdygp[report]'" in said
+    assert "Report none; a report needs the parameters of that name: pip install 'sturdygp[report]'" in said
     assert data.with_name("data_flagged.csv").exists()
     assert "sturdygp[report]" in flag(data, "--report", "x.html").stderr
