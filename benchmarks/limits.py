@@ -24,7 +24,7 @@ from sturdygp import OracleGPRegressor, RobustGPRegressor, metrics
 from sturdygp.datasets import Outliers, UniformOutliers
 from sturdygp.estimators.outputs import OutputData
 from sturdygp.inference.problem import LONGER, Problem, lengthened
-from sturdygp.inference.variational import Alternation, Start
+from sturdygp.inference.variational import Initialisation, VariationalObjective
 from sturdygp.likelihoods.contamination import Contamination, ContaminationModel, MixtureState, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.methods.fit import Fit
@@ -57,7 +57,7 @@ class FixedShare(ContaminationModel):
 
 @dataclass(frozen=True, eq=False)
 class Informed:
-    """The flagship's climb from the truth, in the units of the scaled targets."""
+    """The flagship's optimisation from the truth, in the units of the scaled targets."""
 
     faulty: np.ndarray
     contamination: Contamination
@@ -69,14 +69,16 @@ class Informed:
         c, n = self.contamination, problem.y.size
         given = (problem.y, c.shape, ContaminationPrior().against(n))
         model = FixedShare(*given, share=self.share) if self.told else ContaminationModel(*given)
-        box = np.column_stack([c.extra, c.extra]) if self.told else ContaminationPrior().box
+        box = np.column_stack([c.parameters, c.parameters]) if self.told else ContaminationPrior().box
         assumed = FunctionPrior.of(problem, ContaminationPrior().signal)
-        loop = Alternation(model, problem, box, assumed)
+        objective = VariationalObjective(model, problem, box, assumed)
         nominal = np.where(self.faulty, 1.0 - SURE, SURE)
-        branches = c.responsibilities(problem.y - np.median(problem.y[~self.faulty]), nominal)
-        latent = MixtureState(branches, np.array(self.share))
-        starts = [Start(lengthened(problem.kernel, by), c.extra, latent) for by in (0.0, LONGER)]
-        best, spent = loop.best_climb(starts, max_iter=1000, tol=1e-4 * n)
+        responsibility = c.responsibilities(problem.y - np.median(problem.y[~self.faulty]), nominal)
+        latent = MixtureState(responsibility, np.array(self.share))
+        starts = [
+            Initialisation(lengthened(problem.kernel, by), c.parameters, latent) for by in (0.0, LONGER)
+        ]
+        best, spent = objective.optimise_from_all(starts, max_iter=1000, tol=1e-4 * n)
         hypothesis = Hypothesis(model, problem, assumed, best, 0.0)
         return calibrated_fit(problem, Conclusion.at(hypothesis), Found(hypothesis, spent))
 

@@ -102,7 +102,6 @@ def results(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:
         "outlier_proba_",
         "contamination_rate_",
         "contamination_shift_",
-        "nominal_std_",
         "inlier_std_",
     ):
         if hasattr(model, name):
@@ -155,7 +154,9 @@ def main() -> None:
         print(f"{len(flat)} arrays stored in {arguments.file}")
         return
     with np.load(arguments.file) as file:
-        stored = {key.replace("|", "/"): file[key] for key in file.files}
+        # Files from before attributes were renamed have their old names.
+        names = {key.replace("|", "/").replace("nominal_std_", "inlier_std_"): key for key in file.files}
+        stored = {name: file[key] for name, key in names.items()}
     differing = check(stored)
     print(f"{differing} of {len(stored)} arrays differ")
     sys.exit(differing > 0)

@@ -17,7 +17,7 @@ else:
         """Computed at the first use, then kept."""
 
         def __get__(self, instance: Any, owner: Any = None) -> Any:
-            """The value; two threads that ask at once may both compute it, and get the same."""
+            """The value; two threads may both compute it, with the same result."""
             if instance is None:
                 return self
             kept = vars(instance)

@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # An argument whose value, a number or a tuple, is known when a function is compiled.
 Static: TypeAlias = Any
 # Matrices of more rows stay arrays: what is written out grows with the third power.
-LARGEST = 8
+LARGEST = 6
 # Division by zero gives infinity, as in NumPy; a product and a sum may be one operation; zeros have no sign.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 # Seconds of compiling that are worth a word.
@@ -146,7 +146,9 @@ def specialise(function: Callable[..., Any], values: tuple[Static, ...]) -> ast.
     tree.args.args = [ast.arg(a.arg) for a in tree.args.args if not is_static(a)]
     tree.name = "_".join([tree.name, *("x".join(map(str, np.atleast_1d(value))) for value in values)])
     tree.returns, tree.decorator_list = None, []
-    tree.body = scope.block(tree.body)
+    body = scope.block(tree.body)
+    first = next((i for i, each in enumerate(body) if isinstance(each, ast.For)), len(body))
+    tree.body = [*body[:first], *scope.hoisted, *body[first:]]
     return ast.fix_missing_locations(tree)
 
 
@@ -213,6 +215,7 @@ class Scope:
     prefix: str = ""
     straight: bool = False
     count: list[int] = field(default_factory=lambda: [0])
+    hoisted: list[ast.stmt] = field(default_factory=list)
 
     # -------------------------------------------------------------------------------- statements
 
@@ -281,6 +284,8 @@ class Scope:
                 if returned is None:
                     raise TypeError(f"{name} returns nothing")
                 return [*made, ast.Assign([self.stored(target)], returned)]
+            case ast.Name(name), ast.Call(_, [shape, *_]) if not self.small and self.prefix and is_allocation(value):
+                return self.hoist(name, cast("ast.Call", value))
             case ast.Name(name), ast.Call(_, [shape, *_]) if self.small and is_allocation(value):
                 if (array := self.allocate(name, shape)) is not None:
                     zeros = cast("ast.Attribute", cast("ast.Call", value).func).attr == "zeros"
@@ -306,6 +311,17 @@ class Scope:
             return None
         self.arrays[name] = Small(f"{self.prefix}{name}", tuple(cast("list[int]", sizes)), self.straight)
         return self.arrays[name]
+
+    def hoist(self, name: str, value: ast.Call) -> list[ast.stmt]:
+        """A new array of an inlined function, made once for all times that this place is passed."""
+        made = cast("ast.Call", self.expression(value))
+        place = self.local(name)
+        if any(self.number(each) is None for each in elements(value.args[0])):
+            return [ast.Assign([place], made)]
+        self.hoisted.append(ast.Assign([place], made))
+        if cast("ast.Attribute", value.func).attr == "empty":
+            return []
+        return [ast.Assign([ast.Subscript(ast.Name(place.id, ast.Load()), ast.Slice(), ast.Store())], ast.Constant(0.0))]
 
     def copy_entries(
         self, target: ast.expr, whole: Small | None, value: ast.expr, given: Small | None
@@ -333,7 +349,7 @@ class Scope:
             raise TypeError("only a call by name can be put in place")
         function = INLINED[call.func.id]
         self.count[0] += 1
-        inner = Scope({}, self.small, prefix=f"{call.func.id}{self.count[0]}_", count=self.count)
+        inner = Scope({}, self.small, prefix=f"{call.func.id}{self.count[0]}_", count=self.count, hoisted=self.hoisted)
         inner.straight = is_straight(function)
         made: list[ast.stmt] = []
         for parameter, value in zip(function.args.args, call.args, strict=True):
@@ -363,6 +379,8 @@ class Scope:
         match node:
             case ast.Constant(value):
                 return value
+            case ast.Name("LARGEST"):
+                return LARGEST
             case ast.Name(name):
                 return self.known.get(name)
             case ast.UnaryOp(ast.USub(), operand):
@@ -433,6 +451,8 @@ class Scope:
                 return self.arrays[name].read(self.indices(index))
             case ast.IfExp(test, body, orelse) if (truth := self.number(test)) is not None:
                 return self.expression(body if truth else orelse)
+            case ast.Attribute(base, "dtype") if isinstance(inner := self.expression(base), ast.Subscript):
+                return ast.Attribute(inner.value, "dtype", ast.Load())
             case ast.Subscript(base, index):
                 inner, at = self.expression(base), self.expression(index)
                 if isinstance(inner, ast.Subscript) and not isinstance(inner.slice, ast.Slice):

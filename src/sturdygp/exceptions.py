@@ -1,4 +1,4 @@
-"""What can go wrong, other than a plain ``ValueError`` for bad input."""
+"""Exceptions and warnings, other than a plain ``ValueError`` for bad input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RepeatedRowsWarning(UserWarning):
 
 
 class NotFiniteError(NotPositiveDefiniteError):
-    """A number on the way is too large, or too small, to be represented.
+    """An intermediate number is too large, or too small, to be represented.
 
     Optimisers reject the point that caused it, like one whose matrix is not positive definite.
     """

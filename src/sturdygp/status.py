@@ -14,7 +14,7 @@ class Status(Enum):
         "no step improves the objective any further although its gradient is above tol; "
         "the optimum is found to rounding error, or the kernel's bounds are too tight"
     )
-    FAILED = "the objective could not be evaluated at the start"
+    FAILED = "the objective could not be evaluated at the initial parameters"
 
     @property
     def message(self) -> str:

@@ -18,5 +18,5 @@ def test_asor_solver_and_prior_reach_the_method(data):
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         gem = AsorGPRegressor(solver="gem", max_iter=2).fit(X, y)
     assert gem.n_iter_ == 2
-    trusting = AsorGPRegressor(prior=AsorPrior(nominal_proba=0.99)).fit(X, y)
+    trusting = AsorGPRegressor(prior=AsorPrior(inlier_proba=0.99)).fit(X, y)
     assert trusting.outlier_proba_.sum() < AsorGPRegressor().fit(X, y).outlier_proba_.sum()

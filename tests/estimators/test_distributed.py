@@ -19,7 +19,7 @@ from sturdygp.datasets import UniformOutliers, make_synthetic
 from sturdygp.estimators import distributed as waiting
 from sturdygp.estimators.distributed import DaskRows
 from sturdygp.gp import posterior, sparse
-from sturdygp.gp.inputs import Spread
+from sturdygp.gp.inputs import ColumnMoments
 
 da = pytest.importorskip("dask.array")
 
@@ -76,9 +76,9 @@ def test_fit_to_blocks_finds_heteroscedastic_noise():
     y = np.sin(x) + 0.1 * np.exp(0.25 * x) * rng.standard_normal(300)
     expected = RobustGPRegressor(inducing=25).fit(x[:, None], y)
     model = RobustGPRegressor(inducing=25).fit(in_blocks(x[:, None]), in_blocks(y))
-    assert expected.nominal_std_.max() > 3.0 * expected.nominal_std_.min()
+    assert expected.inlier_std_.max() > 3.0 * expected.inlier_std_.min()
     # Its steps end when one gains less than a twentieth of a nat.
-    np.testing.assert_allclose(np.asarray(model.nominal_std_), expected.nominal_std_, rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(model.inlier_std_), expected.inlier_std_, rtol=1e-3)
 
 
 @pytest.mark.usefixtures("not_kept")
@@ -171,7 +171,7 @@ def test_dask_rows_are_found_by_number_and_summarised(data):
     some[:BLOCK] = False
     kept = rows.where(some)
     np.testing.assert_array_equal(kept[np.arange(len(kept))], data.X[some])
-    spread = Spread.of(rows)
+    spread = ColumnMoments.of(rows)
     np.testing.assert_allclose(spread.std, data.X.std(axis=0), rtol=1e-12)
     np.testing.assert_allclose(spread.range, np.ptp(data.X, axis=0), rtol=1e-15)
     np.testing.assert_allclose(spread.mean, data.X.mean(axis=0), atol=1e-15)

@@ -33,7 +33,7 @@ ESTIMATORS = [
 
 def by_row(model):
     """Everything that a model has for each row."""
-    names = ("weights_", "outlier_proba_", "nominal_std_", "branch_proba_")
+    names = ("weights_", "outlier_proba_", "inlier_std_", "component_proba_")
     mean, std = model.leave_one_out(include_noise=True)
     return {name: getattr(model, name) for name in names if hasattr(model, name)} | {"mean": mean, "std": std}
 
@@ -60,7 +60,7 @@ def test_fit_of_copied_rows_is_that_of_the_rows_once(estimator, how):
     for name, values in by_row(model).items():
         np.testing.assert_array_equal(values, expected[name][rows], err_msg=name)
     assert model.fitted_to(X[rows], y[rows])
-    assert model.has_readings(y[rows])
+    assert model.has_targets(y[rows])
     assert not model.fitted_to(X[rows][::-1], y[rows])
 
 

@@ -40,8 +40,8 @@ def test_robust_fit_learns_contamination(rate, outliers):
     np.testing.assert_allclose(model.contamination_spread_, np.sqrt(outliers.variance), rtol=0.35)
     error = np.sqrt(np.mean((model.predict(data.X_test) - data.f_test) ** 2))
     assert error < 0.5
-    assert model.branch_proba_.shape == (100, 4, 2)
-    np.testing.assert_allclose(model.branch_proba_.sum(axis=-1), 1.0)
+    assert model.component_proba_.shape == (100, 4, 2)
+    np.testing.assert_allclose(model.component_proba_.sum(axis=-1), 1.0)
     assert "too high" in model.summary() or outliers.mean == 0.0
     assert model.summary().count("That is most of them") == (model.contamination_rate_ > 0.5).sum()
 
@@ -259,7 +259,7 @@ def test_weights_are_the_expected_precision_of_components():
     model = RobustGPRegressor().fit(data.X, data.y[:, 0])
     narrow = model.noise_variance_ / model._outputs[0].scaling.scale ** 2
     likelihood = model._outputs[0].fit.likelihood
-    kept = narrow / float(likelihood.contamination.cell_variance)
+    kept = narrow / float(likelihood.contamination.component_variance)
     expected = 1.0 - model.outlier_proba_ + model.outlier_proba_ * kept
     np.testing.assert_allclose(model.weights_, np.minimum(expected, 1.0), rtol=1e-6)
 
@@ -351,8 +351,8 @@ def test_robust_fit_ignores_a_constant_column():
     y = f + 0.1 * f * rng.normal(size=100)
     alone = RobustGPRegressor().fit(x[:, None], y)
     beside = RobustGPRegressor().fit(np.column_stack([x, np.ones((100, 3))]), y)
-    assert alone.nominal_std_.max() > 2.0 * alone.nominal_std_.min()
-    np.testing.assert_allclose(beside.nominal_std_, alone.nominal_std_, rtol=0.05)
+    assert alone.inlier_std_.max() > 2.0 * alone.inlier_std_.min()
+    np.testing.assert_allclose(beside.inlier_std_, alone.inlier_std_, rtol=0.05)
     np.testing.assert_array_equal(beside.outlier_proba_ > 0.5, alone.outlier_proba_ > 0.5)
 
 

@@ -172,14 +172,14 @@ def test_gradient_of_leave_one_out_equals_the_exact_one(kernel):
 def test_a_site_without_precision_has_exactly_no_effect(kernel):
     X, sites = problem(n=60, grid=True)
     X = np.sort(X, axis=0)
-    extra = X[[10, 30]]
+    parameters = X[[10, 30]]
     with_extra = Sites(
         np.append(sites.target, [1e9, -1e9]),
         np.append(sites.precision, [0.0, 0.0]),
         np.append(sites.log_scale, [0, 0]),
     )
     a = MarkovPrior.at(kernel, X).condition(sites, 2.5)
-    b = MarkovPrior.at(kernel, np.vstack([X, extra])).condition(with_extra, 2.5)
+    b = MarkovPrior.at(kernel, np.vstack([X, parameters])).condition(with_extra, 2.5)
     assert a.log_evidence == pytest.approx(b.log_evidence, rel=1e-15)
     np.testing.assert_allclose(b.gradient().kernel, a.gradient().kernel, rtol=1e-12)
     np.testing.assert_allclose(b.marginals().mean[:60], a.marginals().mean, rtol=1e-13)

@@ -14,7 +14,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.gp import condition
 from sturdygp.inference import variational as stages
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.kernels import SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import AsorModel, AsorPrior, Multipliers, update_multipliers
@@ -28,10 +28,10 @@ from sturdygp.status import Status
 @settings(deadline=None, max_examples=25)
 def test_alternation_raises_elbo_at_every_step(prior, seed, rate):
     p = make_problem(16, rate, seed)
-    loop = Alternation(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
-    trail, previous = Trail(Multipliers.all_nominal(16, INITIAL_RATE, prior)), -np.inf
+    loop = VariationalObjective(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
+    trail, previous = LatentState(Multipliers.all_inliers(16, INITIAL_RATE, prior)), -np.inf
     for _ in range(4):
-        step = loop.evaluate(p.kernel, np.array([log(0.5)]), Trail(trail.latent))
+        step = loop.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
         assert step.gain >= -1e-10
         assert step.value >= previous - 1e-9
         trail, previous = step.carry, step.value
@@ -45,11 +45,11 @@ def test_alternation_raises_elbo_at_every_step(prior, seed, rate):
 def test_alternation_elbo_equals_the_uncollapsed_one(prior, seed):
     p = make_problem(15, 0.3, seed, kernel=SquaredExponential((0.7, 0.9), 1.3))
     model, log_noise = AsorModel(p.y, prior), log(0.4)
-    latent = Multipliers.all_nominal(15, INITIAL_RATE, prior)
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
-    latent = loop.evaluate(p.kernel, np.array([log_noise]), Trail(latent)).carry.latent
+    latent = Multipliers.all_inliers(15, INITIAL_RATE, prior)
+    loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    latent = loop.evaluate(p.kernel, np.array([log_noise]), LatentState(latent)).carry.latent
     posterior = condition(p.kernel, p.X, model.sites(np.array([log_noise]), latent))
-    value = loop.evaluate(p.kernel, np.array([log_noise]), Trail(latent))
+    value = loop.evaluate(p.kernel, np.array([log_noise]), LatentState(latent))
     updated = value.carry.latent
     S = (p.y - posterior.marginals().mean) ** 2 + posterior.marginals().variance
     expected = literal.elbo(
@@ -75,7 +75,7 @@ def test_alternation_gradient_equals_central_differences(rate):
     p = make_problem(25, rate, seed=3)
     model = AsorModel(p.y, AsorPrior())
     latent = update_multipliers((p.y - np.median(p.y)) ** 2 / 0.5, 17.0, model.prior)
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
+    loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
     x = np.append(p.kernel.theta, log(0.5))
 
     def bound(x):
@@ -84,7 +84,7 @@ def test_alternation_gradient_equals_central_differences(rate):
             x[-1:], latent
         )
 
-    evaluation = loop.evaluate(p.kernel, x[-1:], Trail(latent))
+    evaluation = loop.evaluate(p.kernel, x[-1:], LatentState(latent))
     assert evaluation.value - evaluation.gain == pytest.approx(bound(x), rel=1e-12)
     for i, step in enumerate(1e-5 * np.eye(x.size)):
         assert evaluation.gradient[i] == pytest.approx(

@@ -48,8 +48,10 @@ def marginals():
     return Marginals(rng.normal(size=25), rng.uniform(0.1, 0.5, 25))
 
 
-def elbo(model, extra, latent, marginals):
-    return expected_log_sites(model.sites(extra, latent), marginals) + model.log_prior(extra, latent)
+def elbo(model, parameters, latent, marginals):
+    return expected_log_sites(model.sites(parameters, latent), marginals) + model.log_prior(
+        parameters, latent
+    )
 
 
 def mixture_state(model, rng):
@@ -71,14 +73,14 @@ def test_extra_gradient_equals_central_differences(model, marginals):
         / (2 * step)
         for h in step * np.eye(3)
     ]
-    np.testing.assert_allclose(model.extra_gradient(PARAMETERS, latent, marginals), numeric, rtol=1e-6)
+    np.testing.assert_allclose(model.parameter_gradient(PARAMETERS, latent, marginals), numeric, rtol=1e-6)
 
 
 def test_sites_equal_expected_log_joint(model, marginals):
     latent = mixture_state(model, np.random.default_rng(3))
     c, r = Contamination.of(PARAMETERS, model.shape), latent.responsibility
     share = np.append(0.6, np.full(model.shape.centres.size, 0.4 / model.shape.centres.size))
-    shift, cells = np.append(0.0, c.cell_shift), np.full((25, share.size - 1), c.cell_variance)
+    shift, cells = np.append(0.0, c.component_shift), np.full((25, share.size - 1), c.component_variance)
     sd = np.sqrt(np.column_stack([np.broadcast_to(c.noise * model.relative_noise, 25), cells]))
     f = 0.37
     direct = (r.T * (np.log(share / r.T) + norm.logpdf(model.y[:, None], f + shift, sd))).sum(axis=1)
@@ -101,7 +103,7 @@ def test_update_raises_elbo_to_its_maximum(model, marginals):
 def test_tilted_moments_equal_quadrature(shape, relative):
     c = Contamination.of(PARAMETERS, shape)
     likelihood = FittedContamination(c, 0.7, relative_noise=np.array([relative]))
-    variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.cell_variance))
+    variance_of_each = np.append(relative * c.noise, np.full(shape.centres.size, c.component_variance))
     y, mean, variance = 1.3, 0.2, 0.4
     tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
 
@@ -117,22 +119,22 @@ def test_tilted_moments_equal_quadrature(shape, relative):
 
 def test_contamination_round_trips_through_its_coordinates():
     c = Contamination(0.04, -1.5, 1.2, Shape.normal())
-    again = Contamination.of(c.extra, c.shape)
+    again = Contamination.of(c.parameters, c.shape)
     assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
-    assert c.extra[0] == pytest.approx(log(0.04))
-    assert exp(c.extra[1]) == pytest.approx(1.2)
+    assert c.parameters[0] == pytest.approx(log(0.04))
+    assert exp(c.parameters[1]) == pytest.approx(1.2)
 
 
 def test_best_extra_is_where_the_gradient_vanishes(model, marginals):
-    latent, extra = mixture_state(model, np.random.default_rng(5)), PARAMETERS
+    latent, parameters = mixture_state(model, np.random.default_rng(5)), PARAMETERS
     values = []
     burden = 3.0
     for _ in range(30):
-        values.append(elbo(model, extra, latent, marginals) - 0.5 * burden * exp(extra[0]))
-        extra = model.best_extra(extra, latent, marginals, burden)
+        values.append(elbo(model, parameters, latent, marginals) - 0.5 * burden * exp(parameters[0]))
+        parameters = model.best_parameters(parameters, latent, marginals, burden)
     assert np.all(np.diff(values) > -1e-10)
-    by_burden = np.array([0.5 * burden * exp(extra[0]), 0.0, 0.0])
-    np.testing.assert_allclose(model.extra_gradient(extra, latent, marginals), by_burden, atol=1e-6)
+    by_burden = np.array([0.5 * burden * exp(parameters[0]), 0.0, 0.0])
+    np.testing.assert_allclose(model.parameter_gradient(parameters, latent, marginals), by_burden, atol=1e-6)
 
 
 def test_best_extra_at_a_bound_is_the_best_within_it(model, marginals):
@@ -140,11 +142,11 @@ def test_best_extra_at_a_bound_is_the_best_within_it(model, marginals):
     outlier, cells = np.arange(25) < 15, model.shape.centres.size
     moved = replace(model, y=model.y + 400.0 * outlier)
     latent = MixtureState(np.vstack([~outlier, np.tile(outlier / cells, (cells, 1))]), np.float64(0.4))
-    extra = PARAMETERS
+    parameters = PARAMETERS
     for _ in range(50):
-        extra = moved.best_extra(extra, latent, marginals, np.array(0.0))
-    assert extra[2] == moved.prior.box[2, 1]
-    by_noise, by_spread, by_offset = moved.extra_gradient(extra, latent, marginals)
+        parameters = moved.best_parameters(parameters, latent, marginals, np.array(0.0))
+    assert parameters[2] == moved.prior.box[2, 1]
+    by_noise, by_spread, by_offset = moved.parameter_gradient(parameters, latent, marginals)
     np.testing.assert_allclose([by_noise, by_spread], 0.0, atol=1e-6)
     assert by_offset > 0.0
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sturdygp.likelihoods.heteroscedastic import NoiseProfile, Ranks, bends
+from sturdygp.likelihoods.heteroscedastic import Ranks, VarianceFunction, bends
 
 
 def test_ranks_do_not_depend_on_units():
@@ -38,5 +38,5 @@ def test_bends_have_zero_mean_and_are_orthogonal():
     ],
 )
 def test_noise_profile_words_say_where_noise_is_largest(bend, along, words):
-    profile = NoiseProfile(along, Ranks.of(np.arange(5.0)), np.array(bend))
+    profile = VarianceFunction(along, Ranks.of(np.arange(5.0)), np.array(bend))
     assert profile.words(["depth"]) == words

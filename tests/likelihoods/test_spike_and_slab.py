@@ -34,7 +34,7 @@ def test_judge_outlier_proba_equals_quadrature():
     from scipy.stats import t as student
 
     outliers = FittedSpikeAndSlab(
-        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, nominal_proba=0.7)
+        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, inlier_proba=0.7)
     )
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
     for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
@@ -55,7 +55,7 @@ def test_judge_log_density_is_that_of_the_mixture_without_multipliers(shape):
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = FittedSpikeAndSlab(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, nominal_proba=0.7))
+    outliers = FittedSpikeAndSlab(0.3, rate=4.0 * shape, prior=AsorPrior(slab_shape=shape, inlier_proba=0.7))
     y = np.array([0.0, 0.5, 3.0, 20.0])
     found = outliers.judge(y, np.zeros(4), np.full(4, 1e-12), np.full(4, 0.3)).log_density
     slab = student.logpdf(y, 2.0 * shape, scale=np.sqrt(4.0 * 0.3))
@@ -68,7 +68,7 @@ def test_judge_log_density_is_that_of_the_mixture_without_multipliers(shape):
     [
         ({"slab_shape": 0.0}, "slab_shape must be positive"),
         ({"rate_shape": 1.0}, "rate_shape must exceed 1"),
-        ({"nominal_proba": 1.0}, "nominal_proba must lie between 0 and 1"),
+        ({"inlier_proba": 1.0}, "inlier_proba must lie between 0 and 1"),
         ({"noise_scale": float("nan")}, "noise_scale must be positive"),
     ],
 )

@@ -15,7 +15,7 @@ from references.transcription import phi_of, with_the_papers_start
 from sturdygp.gp import Sites, condition
 from sturdygp.inference import generalised_em as gem
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.kernels import Constant, Matern52, SquaredExponential
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import AsorModel, AsorPrior, Multipliers
@@ -98,14 +98,14 @@ def test_asor_converges_only_where_the_gradient_is_small(rate, seed):
     p = make_problem(60, rate, seed)
     method = Asor()
     fit = method.fit(p)
-    kernel, extra = fit.posterior.kernel, np.array([log(fit.noise_variance)])
+    kernel, parameters = fit.posterior.kernel, np.array([log(fit.noise_variance)])
     model = AsorModel(p.y, method.prior)
     # The latent part of the fit, to convergence at these parameters: what the claim is about.
     latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.outlier_model.rate)
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
-    gradient = loop.evaluate(kernel, extra, Trail(latent)).gradient
+    loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    gradient = loop.evaluate(kernel, parameters, LatentState(latent)).gradient
     low, high = np.vstack([kernel.bounds, log_noise_box(LEAST_NOISE)]).T
-    x = np.append(kernel.theta, extra)
+    x = np.append(kernel.theta, parameters)
     held = ((x <= low + 1e-9) & (gradient < 0)) | ((x >= high - 1e-9) & (gradient > 0))
     assert fit.status is Status.CONVERGED
     assert np.abs(gradient[~held]).max() <= method.tol * 60
@@ -143,7 +143,7 @@ def test_asor_initialisations_work_with_any_kernel_and_callback():
 
 def test_asor_with_a_certain_spike_is_standard_regression():
     p = make_problem(40, 0.0, 2)
-    prior = AsorPrior(nominal_proba=1 - 1e-13)
+    prior = AsorPrior(inlier_proba=1 - 1e-13)
     fit = Asor(prior=prior, tol=1e-8).fit(p)
     np.testing.assert_allclose(fit.weights, 1.0, atol=1e-9)
     np.testing.assert_allclose(fit.outlier_proba, 0.0, atol=1e-9)
@@ -159,7 +159,7 @@ def test_asor_with_a_certain_spike_is_standard_regression():
 
 def test_asor_posterior_is_exact_with_a_certain_spike():
     p = make_problem(30, 0.0, 1, kernel=SquaredExponential((2.0, 2.0), 1.2))
-    marginals, _, draws = variational_and_exact(p, 0.25, AsorPrior(nominal_proba=1 - 1e-12), seed=0)
+    marginals, _, draws = variational_and_exact(p, 0.25, AsorPrior(inlier_proba=1 - 1e-12), seed=0)
     assert np.all(np.abs(marginals.mean - draws.f.mean(axis=0)) < 4.5 * gibbs.batch_error(draws.f))
     np.testing.assert_allclose(np.sqrt(marginals.variance), draws.f.std(axis=0), rtol=0.06)
 

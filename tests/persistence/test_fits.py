@@ -37,21 +37,21 @@ from sturdygp import (
 from sturdygp.exceptions import ModelFileError
 from sturdygp.kernels import Matern52, SquaredExponential
 from sturdygp.persistence.archive import array_from_bytes, array_to_bytes
-from sturdygp.persistence.fits import decode_profile
+from sturdygp.persistence.fits import decode_variance_function
 from sturdygp.persistence.kernels import encode_kernel
 from sturdygp.persistence.record import Record
 
 
-def test_decode_profile_refuses_a_missing_input():
+def test_decode_noise_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
-    assert decode_profile(Record("profile", document, arrays), 3).along == 2
+    assert decode_variance_function(Record("profile", document, arrays), 3).along == 2
     with pytest.raises(ModelFileError, match="number of one of 2 inputs"):
-        decode_profile(Record("profile", document, arrays), 2)
+        decode_variance_function(Record("profile", document, arrays), 2)
 
 
 ESTIMATORS = [
-    AsorGPRegressor(prior=AsorPrior(nominal_proba=0.7)),
+    AsorGPRegressor(prior=AsorPrior(inlier_proba=0.7)),
     StandardGPRegressor(kernel=Matern52(0.5) + 2.0, noise="fixed"),
     OracleGPRegressor(),
     RCGPRegressor(scale_targets="standard"),
@@ -358,13 +358,13 @@ def test_load_refuses_entries_of_arrays_that_cannot_be(where, value, message, sa
             set_at(*OUTLIERS, "noise_variance", to=-1.0),
             "noise_variance should be a finite number above 0",
         ),
-        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "nominal_proba", to="inf"), "should be a finite"),
+        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "inlier_proba", to="inf"), "should be a finite"),
         (
             MixtureGPRegressor(),
             set_at(*OUTLIERS, "noise_variance", to="inf"),
             "noise_variance should be a finite number above 0",
         ),
-        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
+        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a fraction"),
     ],
 )
 def test_load_checks_the_numbers_of_other_methods(estimator, change, message, tmp_path):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from references import gibbs
 from sturdygp.gp import Marginals, condition
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.likelihoods.spike_and_slab import AsorModel, AsorPrior, Multipliers
 from sturdygp.methods.asor import INITIAL_RATE
@@ -20,12 +20,12 @@ def variational_and_exact(
     p: Problem, noise: float, prior: AsorPrior, *, seed: int, n_samples: int = 8000
 ) -> tuple[Marginals, npt.NDArray[np.float64], gibbs.Draws]:
     """Marginals of q(f) and Omega after many E-steps, and draws from the exact posterior."""
-    model, extra = AsorModel(p.y, prior), np.array([log(noise)])
-    loop = Alternation(model, p, log_noise_box(LEAST_NOISE))
-    latent = Multipliers.all_nominal(p.y.size, INITIAL_RATE, prior)
+    model, parameters = AsorModel(p.y, prior), np.array([log(noise)])
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    latent = Multipliers.all_inliers(p.y.size, INITIAL_RATE, prior)
     for _ in range(E_STEPS):
-        latent = loop.evaluate(p.kernel, extra, Trail(latent)).carry.latent
-    posterior = condition(p.kernel, p.inputs, model.sites(extra, latent))
+        latent = objective.evaluate(p.kernel, parameters, LatentState(latent)).carry.latent
+    posterior = condition(p.kernel, p.inputs, model.sites(parameters, latent))
     draws = gibbs.sample(
         p.kernel(p.inputs),
         p.y,
@@ -33,9 +33,9 @@ def variational_and_exact(
         noise=noise,
         a=prior.slab_shape,
         b=latent.rate,
-        theta=prior.nominal_proba,
+        theta=prior.inlier_proba,
         n_samples=n_samples,
         burn_in=500,
         rng=np.random.default_rng(seed),
     )
-    return posterior.marginals(), latent.nominal, draws
+    return posterior.marginals(), latent.inlier_proba, draws

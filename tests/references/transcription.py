@@ -14,7 +14,7 @@ from sturdygp.likelihoods.spike_and_slab import AsorPrior
 PRIORS = st.builds(
     AsorPrior,
     slab_shape=st.floats(0.3, 4.0),
-    nominal_proba=st.floats(0.05, 0.95),
+    inlier_proba=st.floats(0.05, 0.95),
     rate_shape=st.floats(1.5, 20.0),
     rate_rate=st.floats(0.05, 2.0),
     noise_dof=st.floats(0.5, 10.0),
@@ -30,7 +30,7 @@ def with_the_papers_start(p):
 def constants_of(prior: AsorPrior) -> literal.Constants:
     return literal.Constants(
         a=prior.slab_shape,
-        theta=prior.nominal_proba,
+        theta=prior.inlier_proba,
         A=prior.rate_shape,
         B=prior.rate_rate,
         nu0=prior.noise_dof,

@@ -7,7 +7,7 @@ from references.tables import written
 
 from sturdygp.exceptions import TableError
 from sturdygp.tables.cells import CellFormat, Cells
-from sturdygp.tables.read import Dialect, Told, guess_separator, read_table
+from sturdygp.tables.read import Dialect, KnownDialect, guess_separator, read_table
 from sturdygp.tables.write import write_table
 
 # As the Air Quality data of the UCI repository are written.
@@ -65,7 +65,7 @@ def test_read_table_reads_other_encodings_and_separators(tmp_path):
     assert marked.frame.columns.tolist() == ["a", "b"]
     one = read_table(written(tmp_path, "a\n1\n2\n"))
     assert one.frame["a"].tolist() == ["1", "2"]
-    forced = read_table(written(tmp_path, "a;b\n1;2\n"), Told(",", ","))
+    forced = read_table(written(tmp_path, "a;b\n1;2\n"), KnownDialect(",", ","))
     assert forced.frame.columns.tolist() == ["a;b"]
     assert forced.dialect == Dialect(",", ",")
 
@@ -73,11 +73,11 @@ def test_read_table_reads_other_encodings_and_separators(tmp_path):
 def test_read_table_of_a_workbook_takes_a_decimal_mark_and_no_separator(tmp_path):
     path = tmp_path / "table.xlsx"
     pd.DataFrame({"t": [1, 2], "y": ["1,5", "2,5"]}).to_excel(path, index=False)
-    table = read_table(path, Told(decimal=","))
+    table = read_table(path, KnownDialect(decimal=","))
     format_ = CellFormat(decimal=table.dialect.decimal)
     assert Cells.of(table.frame["y"], format_).numbers().tolist() == [1.5, 2.5]
     with pytest.raises(TableError, match=r"table\.xlsx is no text file; --separator is for those alone"):
-        read_table(path, Told(separator=";"))
+        read_table(path, KnownDialect(separator=";"))
 
 
 def test_read_table_takes_an_index_that_says_something_for_a_column(tmp_path):
@@ -159,10 +159,10 @@ def test_write_table_writes_a_text_file_as_it_was_read(encoding, line_end, tmp_p
 def test_dialect_of_a_file_without_decimals(tmp_path):
     semicolons = written(tmp_path, "t;y\n1;63\n2;64\n")
     assert read_table(semicolons).dialect.decimal == ","
-    assert read_table(semicolons, Told(usual_decimal=".")).dialect.decimal == "."
+    assert read_table(semicolons, KnownDialect(usual_decimal=".")).dialect.decimal == "."
     tabs = written(tmp_path, "t\ty\n1\t63\n", "table.tsv")
     assert read_table(tabs).dialect.decimal == "."
-    assert read_table(tabs, Told(usual_decimal=",")).dialect.decimal == ","
+    assert read_table(tabs, KnownDialect(usual_decimal=",")).dialect.decimal == ","
     points = read_table(written(tmp_path, "t;y\n1;6.5\n"))
     assert points.dialect.decimal == "."
     assert points.notes == ("semicolons between fields", "decimal points")

@@ -18,7 +18,7 @@ INDENT = 10
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-class Saying:
+class Console:
     """Collects what there is to say: a person sees it at once, a program at the end."""
 
     def __init__(self, as_json: bool, quiet: bool, document: dict[str, Any]) -> None:
@@ -27,10 +27,10 @@ class Saying:
         self._document = document
 
     def line(self, heading: str, text: str, **values: Any) -> None:
-        """A paragraph with a heading beside it; the values are for the document."""
+        """Print a paragraph with its heading in the margin; the values are for the document."""
         self.add(**values)
         if not (self._as_json or self._quiet):
-            tell(paragraph(heading, text))
+            echo(paragraph(heading, text))
 
     def items(self, heading: str, texts: tuple[str, ...], name: str) -> None:
         """A paragraph for each text."""
@@ -43,12 +43,12 @@ class Saying:
         self._document.update(values)
 
     def finish(self) -> None:
-        """Print the document if that was asked for."""
+        """Print the document if the user wants JSON."""
         if self._as_json:
-            tell(json.dumps(self._document, indent=1))
+            echo(json.dumps(self._document, indent=1))
 
 
-def tell(text: str, *, err: bool = False) -> None:
+def echo(text: str, *, err: bool = False) -> None:
     """Print a text; if nobody reads any more, as with ``| head -1``, the command goes on in silence."""
     try:
         click.echo(printable(text), err=err)

@@ -7,7 +7,7 @@ from textwrap import shorten
 
 import click
 
-from sturdygp.cli.console import tell
+from sturdygp.cli.console import echo
 from sturdygp.datasets.fetch import DataFileError, cache_folder, find_file, user_folder
 from sturdygp.datasets.files import FILES
 
@@ -37,7 +37,7 @@ def list_files() -> None:
     for name, file_name in NAMES.items():
         file = FILES[file_name]
         licence = shorten(file.licence, LICENCE_WIDTH, placeholder=" ...")
-        tell(f"{name:12} {state(file_name):15} {file.size / 1000:6.0f} kB  {licence}")
+        echo(f"{name:12} {state(file_name):15} {file.size / 1000:6.0f} kB  {licence}")
 
 
 @datasets.command()
@@ -54,14 +54,14 @@ def fetched(name: str) -> bool:
     try:
         path = find_file(NAMES[name])
     except DataFileError as error:
-        tell(f"{name}: {error}", err=True)
+        echo(f"{name}: {error}", err=True)
         return False
-    tell(f"{name}: {path}")
+    echo(f"{name}: {path}")
     return True
 
 
 def state(file_name: str) -> str:
-    """Where a file is, without downloading it."""
+    """Tell where a file is, without downloading it."""
     if located(file_name) is not None:
         return "here"
     return "to be fetched" if FILES[file_name].url else "to be supplied"

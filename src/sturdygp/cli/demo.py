@@ -16,7 +16,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sturdygp._typing import BoolArray, FloatArray
-from sturdygp.cli.console import tell
+from sturdygp.cli.console import echo
 from sturdygp.datasets import make_synthetic
 from sturdygp.estimators import (
     AsorGPRegressor,
@@ -37,7 +37,7 @@ ROBUST: dict[str, BaseGPRegressor] = {
     "Student-t (EP)": StudentTGPRegressor(dof="learn"),
     "RCGP": RCGPRegressor(),
 }
-ORACLE = "oracle (told the faults)"
+ORACLE = "oracle (knows the faults)"
 FAULT_PROBABILITY = 0.5
 EXPLANATION = (
     "RMSE and coverage of 95 % intervals are against the true function, which no model saw.\n"
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one model made of a case."""
+    """Predictions and scores of one model for a case."""
 
     case: str
     model: str
@@ -109,9 +109,9 @@ def run_case(case: Case) -> list[Result]:
     ]
 
 
-def moments(model: BaseGPRegressor, case: Case, **told: BoolArray) -> tuple[FloatArray, FloatArray]:
+def moments(model: BaseGPRegressor, case: Case, **known: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Fit a model and predict the function at the test inputs."""
-    mean, std = model.fit(case.X, case.y, **told).predict(case.X_test, return_std=True)
+    mean, std = model.fit(case.X, case.y, **known).predict(case.X_test, return_std=True)
     return mean, std
 
 
@@ -135,9 +135,9 @@ def ordinary_output(kernel: object, case: Case, y: FloatArray) -> tuple[FloatArr
 
 def assess(case: Case, name: str, run: Callable[[], tuple[FloatArray, FloatArray]]) -> Result:
     """Time a model and compare it with the truth."""
-    start = time.perf_counter()
+    began = time.perf_counter()
     mean, std = run()
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - began
     error = mean - case.f_test
     covered = np.abs(error) <= 1.96 * std
     return Result(
@@ -199,7 +199,7 @@ def draw_fit(axis: Axes, case: Case, result: Result) -> None:
 
 
 def report(case: Case, results: list[Result], text: str) -> str:
-    """The report: the table, the picture, and the readings that look wrong."""
+    """The report: the table, the picture, and the readings that are probably wrong."""
     proba = next(r.outlier_proba for r in results if r.outlier_proba is not None)
     wrong = np.flatnonzero(proba > FAULT_PROBABILITY)
     lines = [f"| {case.X[i, 0]:.2f} | {case.y[i]:.2f} | {proba[i]:.3f} |" for i in wrong]
@@ -213,7 +213,7 @@ def report(case: Case, results: list[Result], text: str) -> str:
             "",
             "![Both fits](demo.png)",
             "",
-            f"## Readings of the sensor that look wrong ({len(lines)} of {len(case.y)})",
+            f"## Readings of the sensor that are probably wrong ({len(lines)} of {len(case.y)})",
             "",
             "| hour | reading | probability of being an outlier |",
             "|---|---|---|",
@@ -231,5 +231,5 @@ def run_demo(output: Path) -> None:
     text = "\n\n".join([table(results), table(run_case(paper_problem()))])
     picture(sensor, results, output / "demo.png")
     (output / "report.md").write_text(report(sensor, results, text), encoding="utf-8")
-    tell(f"{text}\n\n{EXPLANATION}")
-    tell(f"\nPicture: {output / 'demo.png'}\nReport:  {output / 'report.md'}")
+    echo(f"{text}\n\n{EXPLANATION}")
+    echo(f"\nPicture: {output / 'demo.png'}\nReport:  {output / 'report.md'}")

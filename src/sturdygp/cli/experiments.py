@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from sturdygp.cli.console import tell
+from sturdygp.cli.console import echo
 from sturdygp.cli.progress import Progress
 from sturdygp.datasets.fetch import DataFileError
 from sturdygp.experiments.methods import METHODS
@@ -27,6 +27,11 @@ from sturdygp.report.table import Table
 
 RESULTS = Path("results")
 F = TypeVar("F", bound=Callable[..., Any])
+ALL_CORES = -1
+# What a user can do something about; anything else deserves its traceback.
+EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
+CLAIMS_NAME = "claims"
+FULL_WIDTH = 7.0
 
 
 def results_option(function: F) -> F:
@@ -41,7 +46,7 @@ def results_option(function: F) -> F:
 
 
 def convention_option(*, default: NoiseConvention | None, shown: str | bool = True) -> Callable[[F], F]:
-    """What the paper's noise constants mean."""
+    """Option for the meaning of the paper's noise constants."""
     return click.option(
         "--convention",
         type=click.Choice(NOISE_CONVENTIONS),
@@ -65,11 +70,6 @@ def baselines_option(*, default: Baselines | None, shown: str | bool = True) -> 
 def store_of(suite: str, results: Path) -> ResultStore:
     """The results of a suite."""
     return ResultStore(results / f"{suite}.jsonl")
-
-
-ALL_CORES = -1
-# What a user can do something about; anything else deserves its traceback.
-EXPECTED = (ValueError, DataFileError, ModuleNotFoundError)
 
 
 @click.command()
@@ -117,9 +117,9 @@ def reproduce(
         )
     except EXPECTED as error:
         raise click.ClickException(str(error)) from error
-    tell(f"{suite}: {tally.run} tasks run, {tally.skipped} done before, {tally.failed} failed")
-    tell(summary(tasks, store.records()))
-    tell(f"\nResults: {store.path}")
+    echo(f"{suite}: {tally.run} tasks run, {tally.skipped} done before, {tally.failed} failed")
+    echo(summary(tasks, store.records()))
+    echo(f"\nResults: {store.path}")
 
 
 def default_jobs(suite: Suite) -> int:
@@ -153,13 +153,13 @@ def status(suite: str | None, results: Path) -> None:
     """Show how far SUITE is, or all suites."""
     try:
         for name in [suite] if suite else list(SUITES):
-            tell("\n".join(progress_lines(SUITES[name], store_of(name, results))))
+            echo("\n".join(progress_lines(SUITES[name], store_of(name, results))))
     except StoreError as error:
         raise click.ClickException(str(error)) from error
 
 
 def progress_lines(suite: Suite, store: ResultStore) -> list[str]:
-    """What there is of a suite, for each convention and setting that was run."""
+    """List the results of a suite, for each convention and setting that was run."""
     records = store.records()
     if not records:
         return [f"{suite.name:10}  not started: {suite.description}"]
@@ -179,10 +179,6 @@ def group_line(
         f"{suite.name:10}  {convention}, {baselines}: {len(done)} of {len(tasks)} tasks ({share} %), "
         f"{failed} failed"
     )
-
-
-CLAIMS_NAME = "claims"
-FULL_WIDTH = 7.0
 
 
 @click.command()
@@ -220,7 +216,7 @@ def figure(
         save(drawn, path)
     except ValueError as error:
         raise click.ClickException(f"{path} cannot be written: {error}") from error
-    tell(f"Figure: {path}")
+    echo(f"Figure: {path}")
 
 
 @click.command()
@@ -252,11 +248,11 @@ def table(
         tables = annotated(suite_tables(name, contents.records, setting), contents)
     text = "\n\n".join(each.latex() if form == "latex" else each.markdown() for each in tables)
     if out is None:
-        tell(text)
+        echo(text)
     else:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(f"{text}\n", encoding="utf-8")
-        tell(f"Table: {out}")
+        echo(f"Table: {out}")
 
 
 def judged_claims(
@@ -299,7 +295,7 @@ def export(suite: str, *, out: Path, results: Path) -> None:
     if out.resolve() == store.path.resolve():
         raise click.ClickException(f"{out} holds the results themselves: choose another file")
     store.pack(out)
-    tell(f"Results: {out}, {out.stat().st_size / 1000:.0f} kB")
+    echo(f"Results: {out}, {out.stat().st_size / 1000:.0f} kB")
 
 
 def annotated(tables: list[Table], contents: Contents) -> list[Table]:
@@ -316,7 +312,7 @@ def read(suite: str, results: Path) -> Contents:
 
 
 def stored(suite: str, results: Path, setting: Setting) -> Contents:
-    """What is stored of a suite for one setting; there must be something."""
+    """Read the results of a suite for one setting; there must be some."""
     contents = read(suite, results)
     records = setting.of(contents.records)
     if not records:

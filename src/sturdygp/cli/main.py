@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from sturdygp.cli.console import printable, tell
+from sturdygp.cli.console import echo, printable
 from sturdygp.cli.datasets import datasets
 from sturdygp.cli.demo import run_demo
 from sturdygp.cli.experiments import export, figure, reproduce, status, table
@@ -21,6 +21,18 @@ from sturdygp.cli.tables import fit, flag, predict
 # What shells take a process for that Ctrl-C ended: 128 and the number of the signal.
 INTERRUPTED = 130
 STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
+CITATION = """\
+@article{majal2026asor,
+  author  = {Majal, Arslan and Chughtai, Aamir Hussain},
+  title   = {Variational Outlier-Robust Gaussian Process Regression with Generative Modeling},
+  journal = {IEEE Signal Processing Letters},
+  year    = {2026}
+}
+@software{sturdygp,
+  author  = {{The sturdygp developers}},
+  title   = {sturdygp: Gaussian process regression that shrugs off outliers},
+  version = {%s}
+}"""
 
 
 class Commands(click.Group):
@@ -32,7 +44,7 @@ class Commands(click.Group):
         return super().main(*args, **extra)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """What stands before the command."""
+        """Parse the arguments before the command."""
         with errors_printable():
             return super().parse_args(ctx, args)
 
@@ -42,7 +54,7 @@ class Commands(click.Group):
             with errors_printable():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            tell("Interrupted", err=True)
+            echo("Interrupted", err=True)
             ctx.exit(INTERRUPTED)
 
 
@@ -70,23 +82,9 @@ def errors_printable() -> Iterator[None]:
         raise
 
 
-CITATION = """\
-@article{majal2026asor,
-  author  = {Majal, Arslan and Chughtai, Aamir Hussain},
-  title   = {Variational Outlier-Robust Gaussian Process Regression with Generative Modeling},
-  journal = {IEEE Signal Processing Letters},
-  year    = {2026}
-}
-@software{sturdygp,
-  author  = {{The sturdygp developers}},
-  title   = {sturdygp: Gaussian process regression that shrugs off outliers},
-  version = {%s}
-}"""
-
-
 def _cite(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        tell(CITATION % version("sturdygp"))
+        echo(CITATION % version("sturdygp"))
         context.exit()
 
 

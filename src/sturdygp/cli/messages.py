@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sturdygp._typing import BoolArray
-from sturdygp.cli.console import Saying
+from sturdygp.cli.console import Console
 from sturdygp.tables.flagging import FittedTable, flags
 from sturdygp.tables.formatting import counted, listed, rows_in_words
 from sturdygp.tables.model import Assessment
@@ -19,31 +19,31 @@ from sturdygp.tables.read import TableFile
 SHOWN_INPUTS = 30
 
 
-def say_read(saying: Saying, data: Path, file: TableFile) -> None:
-    """What the file is like."""
-    guesses = "; ".join([counted(len(file.frame), "row"), *file.notes])
-    saying.line("Read", f"{data}: {guesses}", data=str(data), file_notes=list(file.notes))
+def show_file(console: Console, data: Path, file: TableFile) -> None:
+    """Show the size of the file and how it is written."""
+    remarks = "; ".join([counted(len(file.frame), "row"), *file.notes])
+    console.line("Read", f"{data}: {remarks}", data=str(data), file_notes=list(file.notes))
 
 
-def say_plan(saying: Saying, plan: Plan) -> None:
-    """What is a target and what is an input."""
-    saying.line("Target", ", ".join(plan.targets), targets=list(plan.targets))
+def show_plan(console: Console, plan: Plan) -> None:
+    """Show the targets and the inputs."""
+    console.line("Target", ", ".join(plan.targets), targets=list(plan.targets))
     described = [column.describe() for column in plan.inputs]
     inputs = [{"name": c.name, "kind": c.kind, "description": c.describe()} for c in plan.inputs]
-    saying.line("Inputs", listed(described, SHOWN_INPUTS), inputs=inputs)
+    console.line("Inputs", listed(described, SHOWN_INPUTS), inputs=inputs)
 
 
-def say_fit(saying: Saying, fitted: FittedTable) -> None:
+def show_fit(console: Console, fitted: FittedTable) -> None:
     """Which rows were fitted, and what was found."""
-    saying.line("Rows", rows_in_words(fitted.rows), rows=dict(fitted.rows))
-    saying.items("Note", fitted.notes, "fit_notes")
+    console.line("Rows", rows_in_words(fitted.rows), rows=dict(fitted.rows))
+    console.items("Note", fitted.notes, "fit_notes")
     found = fitted.summaries
     for target, paragraph in found.items():
-        saying.line("Found", f"{target}: {paragraph}")
-    saying.add(summary=found)
+        console.line("Found", f"{target}: {paragraph}")
+    console.add(summary=found)
 
 
-def say_flags(saying: Saying, plan: Plan, assessment: Assessment, threshold: float) -> None:
+def show_flags(console: Console, plan: Plan, assessment: Assessment, threshold: float) -> None:
     """How many readings were flagged; as JSON also which."""
     if assessment.outlier_proba is None or np.isnan(assessment.readings).all():
         return
@@ -52,8 +52,8 @@ def say_flags(saying: Saying, plan: Plan, assessment: Assessment, threshold: flo
     for index, target in enumerate(plan.targets):
         count, total = int(flagged[:, index].sum()), int(judged[:, index].sum())
         of_all = counted(total, "reading")
-        saying.line("Flagged", f"{target}: {count} of {of_all}, outlier probability above {threshold:g}")
-    saying.add(
+        console.line("Flagged", f"{target}: {count} of {of_all}, outlier probability above {threshold:g}")
+    console.add(
         flagged={
             target: flagged_rows(assessment, flagged, index) for index, target in enumerate(plan.targets)
         }
@@ -76,7 +76,7 @@ def flagged_rows(assessment: Assessment, flagged: BoolArray, index: int) -> list
     ]
 
 
-def say_written(saying: Saying, out: Path, results: pd.DataFrame, frame: pd.DataFrame) -> None:
-    """Where the result is."""
+def show_written(console: Console, out: Path, results: pd.DataFrame, frame: pd.DataFrame) -> None:
+    """Show where the result is."""
     added = [str(name) for name in results.columns if name not in frame]
-    saying.line("Written", f"{out}, with {', '.join(added)}", out=str(out), columns=added)
+    console.line("Written", f"{out}, with {', '.join(added)}", out=str(out), columns=added)

@@ -1,4 +1,4 @@
-"""How far a run is, on a terminal; nothing where nobody looks."""
+"""Progress of a run on a terminal; nothing where there is none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Progress:
         if self.stream.isatty() and (now - self.drawn > REDRAW_SECONDS or self.done == self.total):
             self.drawn = now
             end = "\n" if self.done == self.total else ""
-            # Back to the start of the line, and clear it.
+            # Back to the first column of the line, and clear it.
             self.stream.write(f"\r\x1b[K{self.line(now - self.started)}{end}")
             self.stream.flush()
 
@@ -57,14 +57,14 @@ class Progress:
 
 @dataclass
 class Waiting:
-    """What is shown meanwhile: no time that is left, since a fit may climb from several starts."""
+    """Message meanwhile: no time that is left, since a fit may optimise from several initialisations."""
 
     message: str
     targets: int = 1
     started: float = field(default_factory=time.monotonic)
     heard: FitProgress | None = None
 
-    def tell(self, progress: FitProgress) -> None:
+    def update(self, progress: FitProgress) -> None:
         """A fit is further."""
         self.heard = progress
 

@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sturdygp.cli.console import Saying
-from sturdygp.cli.messages import say_fit, say_flags, say_plan, say_read, say_written
+from sturdygp.cli.console import Console
+from sturdygp.cli.messages import show_file, show_fit, show_flags, show_plan, show_written
 from sturdygp.cli.progress import Waiting, waiting
 from sturdygp.cli.tables import FlagFiles, OutputOptions, ReadOptions, TableOptions
 from sturdygp.exceptions import TableError
@@ -33,8 +33,14 @@ from sturdygp.tables.flagging import (
 from sturdygp.tables.formatting import counted, rows_in_words
 from sturdygp.tables.model import TableModel
 from sturdygp.tables.prepare import Prepared, Request, check_once, prepare
-from sturdygp.tables.read import TableFile, Told, check_ending, read_table
+from sturdygp.tables.read import KnownDialect, TableFile, check_ending, read_table
 from sturdygp.tables.write import check_room, write_table
+
+INSTALL = "a report needs the extra of that name: pip install 'sturdygp[report]'"
+LIBRARIES = ("jinja2", "markupsafe", "plotly")
+MEGABYTE = 1e6
+# Columns that are added for each target.
+RESULTS = len(result_names(""))
 
 
 def check_new(path: Path, option: str, used: Mapping[str, Path]) -> None:
@@ -53,7 +59,7 @@ def check_new(path: Path, option: str, used: Mapping[str, Path]) -> None:
 
 
 def same_file(path: Path, other: Path) -> bool:
-    """Whether two names are those of one file, by links too."""
+    """Tell whether two names are those of one file, by links too."""
     both = path.exists() and other.exists()
     return path.samefile(other) if both else path.resolve() == other.resolve()
 
@@ -77,14 +83,9 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-INSTALL = "a report needs the extra of that name: pip install 'sturdygp[report]'"
-LIBRARIES = ("jinja2", "markupsafe", "plotly")
-MEGABYTE = 1e6
-
-
 @dataclass(frozen=True)
 class Report:
-    """Where to write a report and what writes it; if there is none, why."""
+    """Report to write: its path and its writer, or the reason why there is none."""
 
     path: Path
     writer: Callable[[FlagResult, Path, Path], None] | None
@@ -92,7 +93,7 @@ class Report:
 
     @classmethod
     def wanted(cls, files: FlagFiles, data: Path, out: Path) -> Self:
-        """Whatever would keep the report from being written is told before the work begins."""
+        """Choose where to write, and refuse before the work begins what could not be written."""
         path = files.report or out.with_suffix(".html")
         if files.no_report:
             return cls(path, None)
@@ -107,21 +108,17 @@ class Report:
             return cls(path, None, f"none; {INSTALL}")
         return cls(path, writer)
 
-    def write(self, result: FlagResult, data: Path, saying: Saying) -> None:
+    def write(self, result: FlagResult, data: Path, console: Console) -> None:
         """Write it, and say where it is."""
         if self.writer is None:
-            saying.add(report=None)
+            console.add(report=None)
             if self.absence:
-                saying.line("Report", self.absence)
+                console.line("Report", self.absence)
             return
         with replacing(self.path) as path:
             self.writer(result, data, path)
         size = self.path.stat().st_size / MEGABYTE
-        saying.line("Report", f"{self.path} ({size:.1f} MB), for a browser", report=str(self.path))
-
-
-# Columns that are added for each target.
-RESULTS = len(result_names(""))
+        console.line("Report", f"{self.path} ({size:.1f} MB), for a browser", report=str(self.path))
 
 
 def flag(
@@ -130,21 +127,21 @@ def flag(
     """Mark faulty readings."""
     out = result_path(data, files.out, "flagged", {})
     report = Report.wanted(files, data, out)
-    saying = Saying(
+    console = Console(
         output.as_json, output.quiet, {"command": "flag", "method": method, "threshold": threshold}
     )
     recipe = recipe_of(table, method)
-    file, prepared = opened(data, table, saying)
+    file, prepared = opened(data, table, console)
     check_room(file.frame, out, RESULTS * len(prepared.plan.targets))
-    with noticed(saying), pause(fitting(prepared), output) as shown:
-        result = flag_table(file, prepared, replace(recipe, callback=shown.tell), threshold)
-    say_fit(saying, result.fit)
-    say_flags(saying, prepared.plan, result.assessment, threshold)
+    with noticed(console), pause(fitting(prepared), output) as shown:
+        result = flag_table(file, prepared, replace(recipe, callback=shown.update), threshold)
+    show_fit(console, result.fit)
+    show_flags(console, prepared.plan, result.assessment, threshold)
     with replacing(out) as path:
         write_table(result.table, path, file.dialect)
-    say_written(saying, out, result.table, file.frame)
-    report.write(result, data, saying)
-    saying.finish()
+    show_written(console, out, result.table, file.frame)
+    report.write(result, data, console)
+    console.finish()
 
 
 def fit(data: Path, table: TableOptions, method: str, save: Path, output: OutputOptions) -> None:
@@ -152,15 +149,15 @@ def fit(data: Path, table: TableOptions, method: str, save: Path, output: Output
     check_ending(data)
     check_new(save, "--save", {"the table itself": data})
     recipe = recipe_of(table, method)
-    saying = Saying(output.as_json, output.quiet, {"command": "fit", "method": method})
-    _, prepared = opened(data, table, saying)
-    with noticed(saying), pause(fitting(prepared), output) as shown:
-        fitted = fit_table(prepared, replace(recipe, callback=shown.tell))
-    say_fit(saying, fitted)
+    console = Console(output.as_json, output.quiet, {"command": "fit", "method": method})
+    _, prepared = opened(data, table, console)
+    with noticed(console), pause(fitting(prepared), output) as shown:
+        fitted = fit_table(prepared, replace(recipe, callback=shown.update))
+    show_fit(console, fitted)
     with replacing(save) as path:
         fitted.model.save(path)
-    saying.line("Saved", f"{save} ({save.stat().st_size / 1000:.0f} kB)", saved=str(save))
-    saying.finish()
+    console.line("Saved", f"{save} ({save.stat().st_size / 1000:.0f} kB)", saved=str(save))
+    console.finish()
 
 
 def predict(
@@ -168,7 +165,7 @@ def predict(
 ) -> None:
     """Predict with a saved model."""
     out = result_path(data, out, "predicted", {"the model": model})
-    saying = Saying(output.as_json, output.quiet, {"command": "predict", "threshold": threshold})
+    console = Console(output.as_json, output.quiet, {"command": "predict", "threshold": threshold})
     file, loaded = read_for(TableModel.load(model), data, reading)
     marks = CellFormat(reading.missing, file.dialect.decimal)
     check_room(file.frame, out, RESULTS * len(loaded.plan.targets))
@@ -183,31 +180,31 @@ def predict(
             "; ".join([f"no row of {data} has all inputs, so that nothing can be predicted", *notes])
             + "; --decimal, --separator and --missing tell how the table is written"
         )
-    say_read(saying, data, file)
-    say_plan(saying, loaded.plan)
-    saying.items("Note", notes, "notes")
-    saying.line(
+    show_file(console, data, file)
+    show_plan(console, loaded.plan)
+    console.items("Note", notes, "notes")
+    console.line(
         "Rows", rows_in_words({"read": len(file.frame), "input_missing": unusable}), rows=len(file.frame)
     )
-    say_flags(saying, loaded.plan, assessment, threshold)
+    show_flags(console, loaded.plan, assessment, threshold)
     results = with_results(file.frame, loaded.plan.targets, assessment, threshold)
     with replacing(out) as path:
         write_table(results, path, file.dialect)
-    say_written(saying, out, results, file.frame)
-    saying.finish()
+    show_written(console, out, results, file.frame)
+    console.finish()
 
 
 def read_for(model: TableModel, data: Path, reading: ReadOptions) -> tuple[TableFile, TableModel]:
     """A table, and the model that takes its cells as they are written."""
     plan = model.plan
-    file = read_table(data, Told(reading.separator, reading.decimal, plan.cell_format.decimal))
+    file = read_table(data, KnownDialect(reading.separator, reading.decimal, plan.cell_format.decimal))
     check_once((*plan.targets, *(column.name for column in plan.inputs)), file.repeated)
     check_results_absent(file.frame, plan.targets)
     return file, replace(model, plan=plan.for_cells(file.dialect.decimal, reading.missing))
 
 
 def result_path(data: Path, out: Path | None, word: str, used: Mapping[str, Path]) -> Path:
-    """Where to write: a file whose format can be written, and none that is used."""
+    """Choose the file to write: one whose format can be written, and none that is used."""
     check_ending(data)
     path = out or data.with_name(f"{data.stem}_{word}{data.suffix}")
     check_ending(path)
@@ -215,9 +212,9 @@ def result_path(data: Path, out: Path | None, word: str, used: Mapping[str, Path
     return path
 
 
-def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, Prepared]:
-    """Read a table and decide what is what, saying what was guessed."""
-    file = read_table(data, Told(table.separator, table.decimal))
+def opened(data: Path, table: TableOptions, console: Console) -> tuple[TableFile, Prepared]:
+    """Read a table and decide what is what, console what was guessed."""
+    file = read_table(data, KnownDialect(table.separator, table.decimal))
     columns = list(file.frame.columns)
     request = Request(
         targets=names_of(table.targets, columns),
@@ -231,20 +228,20 @@ def opened(data: Path, table: TableOptions, saying: Saying) -> tuple[TableFile, 
     )
     check_results_absent(file.frame, request.targets)
     prepared = prepare(file.frame, request)
-    say_read(saying, data, file)
-    say_plan(saying, prepared.plan)
-    saying.items("Left out", prepared.left_out, "left_out")
-    saying.items("Note", prepared.notes, "notes")
+    show_file(console, data, file)
+    show_plan(console, prepared.plan)
+    console.items("Left out", prepared.left_out, "left_out")
+    console.items("Note", prepared.notes, "notes")
     return file, prepared
 
 
 def recipe_of(table: TableOptions, method: str) -> Recipe:
-    """What to fit."""
+    """Make the recipe of the fit from the options."""
     return Recipe(method, table.inducing, table.sample, table.seed, many_faults=table.many_faults)
 
 
 def fitting(prepared: Prepared) -> Waiting:
-    """What is shown while a model is fitted."""
+    """Message while a model is fitted."""
     rows, targets = prepared.readings.shape
     return Waiting(f"Fitting {counted(rows, 'row')}", targets)
 
@@ -264,13 +261,13 @@ def names_of(values: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def noticed(saying: Saying) -> Iterator[None]:
-    """Fits that did not converge are told in one line each."""
+def noticed(console: Console) -> Iterator[None]:
+    """Print one line for each fit that did not converge."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         yield
     messages = [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
-    saying.items("Warning", tuple(messages), "warnings")
+    console.items("Warning", tuple(messages), "warnings")
 
 
 def pause(shown: Waiting, output: OutputOptions) -> AbstractContextManager[Waiting]:

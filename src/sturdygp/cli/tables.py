@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from sturdygp.cli.console import tell
+from sturdygp.cli.console import echo
 from sturdygp.estimators.registry import FLAGGING, FOR_TABLES
 
 EXIT_CODES = (
@@ -54,7 +54,7 @@ class TableOptions(ReadOptions):
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """What to print."""
+    """Options for the output."""
 
     as_json: bool
     quiet: bool
@@ -63,7 +63,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class FlagFiles:
-    """What to write; None leaves the name open."""
+    """Files to write; None leaves the name open."""
 
     out: Path | None
     report: Path | None
@@ -123,7 +123,7 @@ TABLE_OPTIONS = (
     click.option(
         "--many-faults",
         is_flag=True,
-        help="Most readings may be wrong: look for a good minority as well. For the method robust.",
+        help="Most readings may be wrong: seek a good minority as well. For the method robust.",
     ),
 )
 THRESHOLD_OPTION = click.option(
@@ -164,19 +164,19 @@ def grouped(name: str, cls: type[Any], options: tuple[Callable[..., Any], ...]) 
 
 @contextmanager
 def errors_in_one_line(*, debug: bool) -> Iterator[None]:
-    """What went wrong in one line; with its traceback if that is asked for."""
+    """Report an error in one line, or with its traceback."""
     try:
         yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
         if debug:
-            tell(traceback.format_exc(), err=True)
+            echo(traceback.format_exc(), err=True)
             raise click.exceptions.Exit(1) from error
-        said = " ".join(said_by(error).split())
+        said = " ".join(message_of(error).split())
         raise click.ClickException(said or "not enough memory; use --sample") from error
 
 
-def said_by(error: Exception) -> str:
-    """What an error says; that of a file with its name, if it knows it."""
+def message_of(error: Exception) -> str:
+    """Message of an error; that of a file with its name, if it knows it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
@@ -204,7 +204,7 @@ def flag(
 
     DATA is a table: CSV, TSV, Parquet or Excel. It is written back with the probability that each reading is
     an outlier, the value that was expected, the bounds within which 95 % of good readings lie, and a flag.
-    A report to look at in a browser is written beside it.
+    A report for a browser is written next to it.
     """
     with errors_in_one_line(debug=output.debug):
         work().flag(data, table, method, threshold, files, output)

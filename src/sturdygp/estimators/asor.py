@@ -14,9 +14,9 @@ from sturdygp.methods.asor import Asor, Solver
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AsorGPRegressor(FlaggingGPRegressor):
-    """Gaussian process regression with a learned precision multiplier for each reading (ASOR-GPR).
+    """Gaussian process regression with a learned precision multiplier for each observation (ASOR-GPR).
 
-    A reading is nominal, or its precision is multiplied by a Gamma variable whose rate is learned.
+    An observation is an inlier, or its precision is multiplied by a Gamma variable whose rate is learned.
     Outliers lose their influence instead of being discarded.
 
     Parameters
@@ -29,36 +29,36 @@ class AsorGPRegressor(FlaggingGPRegressor):
         cost is then O(n m^2) instead of O(n^3). ``"auto"`` takes 500 above 3000 rows. Exact by default.
     solver : {"collapsed", "gem"}
         ``"collapsed"`` takes quasi-Newton steps on the collapsed bound; ``"gem"`` is the paper's
-        Algorithm 1 to the letter, a thousand times slower, for reference; it has one start and no checkpoint.
-        It predicts from the function of its last E-step, and its weights are what follows from that.
+        Algorithm 1 to the letter, a thousand times slower, for reference; it has one initialisation and no
+        checkpoint. It predicts from the function of its last E-step, from which its weights follow.
     prior : AsorPrior, optional
         The paper's constants by default. They refer to scaled targets.
     optimise_inducing : bool
         Also move the inducing inputs to where the bound is highest; that takes a second fit. Not for kernels
         of scikit-learn.
     init_noise_variance : float
-        Nominal noise variance to start from, for scaled targets.
+        Initial noise variance of inliers, for scaled targets.
     scale_targets : {"robust", "standard"} or None
         Scale y by median and MAD, by mean and standard deviation, or not at all. With None, y should have a
         scale near 1; below 0.1 or above 15, y is counted in a power of ten near it, with a warning.
     n_starts : int
-        Starts to climb from; the bound picks. The first is the paper's. Worth raising from about
-        half of the readings being outliers.
+        Initialisations to optimise from; the bound picks. The first is the paper's. Worth raising from about
+        half of the observations being outliers.
     max_iter : int
         Most iterations of the solver.
     tol : float
         Largest derivative of the bound, per observation, at convergence (``"collapsed"``), and less where
         the bound is flat without being at an optimum; relative change of the weighted residual (``"gem"``).
     random_state : int, RandomState or None
-        For starts beyond the seventh. None stands for a fixed seed: fits are alike, and NumPy's global state
-        is neither read nor moved.
+        For initialisations beyond the seventh. None stands for a fixed seed: fits are the same, and NumPy's
+        global state is neither read nor moved.
     n_jobs : int, optional
         Outputs fitted at a time.
     verbose : int
         1 prints a line for each output, 2 one for each iteration.
     callback : callable, optional
-        Called with a :class:`~sturdygp.Progress` after each iteration with all readings. If it returns True,
-        the fit ends there, with status ``STOPPED``.
+        Called with a :class:`~sturdygp.Progress` after each iteration with all observations. If it returns
+        True, the fit ends there, with status ``STOPPED``.
     warm_start : bool
         Start from where the last fit ended, or from its kernel if the data or other arguments have changed.
     checkpoint : path, optional
@@ -70,9 +70,9 @@ class AsorGPRegressor(FlaggingGPRegressor):
     kernel_, mean_, noise_variance_
         Fitted parameters in the units of y; a list or an array if y has two dimensions.
     weights_ : array of the shape of y
-        Share of its nominal precision that each reading keeps; NaN where y is missing.
+        Fraction of an inlier's precision that each observation keeps; NaN where y is missing.
     outlier_proba_ : array of the shape of y
-        Probability that each reading is an outlier.
+        Probability that each observation is an outlier.
     bound_ : float or array
         Variational bound on the log evidence, all constants included.
     status_ : Status
@@ -107,7 +107,7 @@ class AsorGPRegressor(FlaggingGPRegressor):
             raise ValueError(f"prior must be an AsorPrior or None, got {self.prior!r}")
         if self.solver == "gem" and (self.n_starts != 1 or self.checkpoint is not None):
             raise ValueError(
-                'solver="gem" has one start, the paper\'s, and keeps no checkpoint; leave n_starts and '
-                'checkpoint out, or use solver="collapsed"'
+                'solver="gem" has one initialisation, the paper\'s, and keeps no checkpoint; leave n_starts '
+                'and checkpoint out, or use solver="collapsed"'
             )
         return Asor(prior=self.prior or AsorPrior(), solver=self.solver, **self._common())

@@ -1,4 +1,4 @@
-"""What all estimators share: validation, one fit for each output, what was found; saving."""
+"""Base of all estimators: validation, one fit for each output, fitted attributes, findings, saving."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from sturdygp._threads import threads_for_fit
 from sturdygp._typing import FloatArray, IntArray
-from sturdygp.estimators.callbacks import Attendance, FitCallback, PathLike, check_watchers, fingerprint
+from sturdygp.estimators.callbacks import FitCallback, FitHooks, PathLike, check_hooks, fingerprint
 from sturdygp.estimators.distributed import DaskRows, computed, head, is_dask
 from sturdygp.estimators.inducing import Engine, Inducing, engine_for, fitted, inducing_inputs
 from sturdygp.estimators.outputs import (
@@ -146,16 +146,16 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         targets = check_targets(computed(y)[0] if is_dask(y) else y, inputs)
         columns = targets.reshape(len(targets), -1)
         seeds = self._seeds(columns.shape[1])
-        attendance = self._attendance(columns.shape[1])
+        hooks = self._hooks(columns.shape[1])
         side_by_side = self.n_jobs not in (None, 1) and columns.shape[1] > 1
         with threads_for_fit(len(inputs), side_by_side=side_by_side):
             self._outputs = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(self._fit_output)(
-                    method_for, attendance, inputs, column, index, seeds[index], [k[:, index] for k in known]
+                    method_for, hooks, inputs, column, index, seeds[index], [k[:, index] for k in known]
                 )
                 for index, column in enumerate(columns.T)
             )
-        attendance.finish(self._outputs)
+        hooks.finish(self._outputs)
         self._store(single=targets.ndim == 1)
         warn_if_not_converged([output.fit for output in self._outputs])
         warn_of_repeats(self._outputs)
@@ -179,7 +179,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
     def _fit_output(
         self,
         method_for: Callable[[OutputData], Method],
-        attendance: Attendance,
+        hooks: FitHooks,
         X: Inputs,
         y: FloatArray,
         index: int,
@@ -198,7 +198,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         problem = self._problem(where(X, rows), data.scaling.forward(y[rows]), data.scaling, seed)
         method = method_for(data)
         mark = fingerprint(problem, method, self._settings())
-        problem = attendance.start(problem, index, mark)
+        problem = hooks.attach(problem, index, mark)
         try:
             fit = fitted(method, problem, optimise_inducing=self.optimise_inducing)
         except NotFiniteError as error:
@@ -229,14 +229,14 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
             resolution=resolution(scaled),
         )
 
-    def _attendance(self, n_outputs: int) -> Attendance:
-        """What is to be heard and kept of a fit."""
-        check_watchers(self.verbose, self.callback, self.checkpoint)
+    def _hooks(self, n_outputs: int) -> FitHooks:
+        """Hooks that the caller wants: listeners, a checkpoint, an earlier fit."""
+        check_hooks(self.verbose, self.callback, self.checkpoint)
         listeners: list[FitCallback] = [print] if self.verbose > 1 else []
         if self.callback is not None:
             listeners = [*listeners, self.callback]
         previous = getattr(self, "_outputs", []) if self.warm_start else []
-        return Attendance(n_outputs, listeners, self.checkpoint, previous)
+        return FitHooks(n_outputs, listeners, self.checkpoint, previous)
 
     def _settings(self) -> str:
         """Arguments that tell one fit from another."""
@@ -312,23 +312,23 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
         return self
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Coefficient of determination of the readings that are not missing, averaged over outputs.
+        """Coefficient of determination of the targets that are not missing, averaged over outputs.
 
         Parameters
         ----------
         X : array-like of shape (m, d)
             Inputs.
         y : array-like of shape (m,) or (m, d_y)
-            Readings; NaN is a missing one.
+            Targets; NaN is a missing one.
         sample_weight : array-like of shape (m,), optional
             How much each row counts.
 
         Returns
         -------
         float
-            1 for a perfect prediction, 0 for one that is no better than the mean of the readings.
+            1 for a perfect prediction, 0 for one that is no better than the mean of the targets.
         """
-        checked, columns = self._check_readings(X, y)
+        checked, columns = self._check_observations(X, y)
         predicted = np.reshape(self.predict_checked(checked, False, False, False), columns.shape)
         return mean_r2(columns, predicted, _check_sample_weight(sample_weight, checked))
 
@@ -351,7 +351,7 @@ class BaseGPRegressor(MultiOutputMixin, RegressorMixin, Predictor):
 
 
 def repeats_of(X: Inputs, y: FloatArray, known: Sequence[FloatArray]) -> Repeats:
-    """Which rows repeat others; nobody looks for them among rows that are not in memory."""
+    """Find the rows that repeat others; rows that are not in memory are not compared."""
     return Repeats.none(len(y)) if isinstance(X, Rows) else Repeats.of(X, y, *known)
 
 
@@ -366,14 +366,14 @@ class FlaggingGPRegressor(BaseGPRegressor):
         self.outlier_proba_ = self._stack([output.outlier_proba for output in self._outputs])
 
     def outlier_proba(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Probability that each new reading ``y`` at ``X`` is an outlier, of the shape of ``y``."""
+        """Probability that each new observation ``y`` at ``X`` is an outlier, of the shape of ``y``."""
         return self._stack([verdict.outlier_proba for verdict in self._judge(X, y)])
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike, allow_outliers: bool = False) -> FloatArray:
-        """Log density of readings ``y`` at the rows of ``X``, of the shape of ``y``.
+        """Log density of observations ``y`` at the rows of ``X``, of the shape of ``y``.
 
-        Readings are taken for nominal, or for outliers as often as the model expects them: as it found them,
-        or as its prior says where that is fixed (:class:`~sturdygp.AsorGPRegressor`: one half).
+        Observations are taken for inliers, or for outliers as often as the model expects them: as it found
+        them, or as its prior says where that is fixed (:class:`~sturdygp.AsorGPRegressor`: one half).
         """
         if not allow_outliers:
             return super().log_predictive_density(X, y)
@@ -383,6 +383,6 @@ class FlaggingGPRegressor(BaseGPRegressor):
         return replace(super()._findings(output, inputs), n_outliers=output.n_outliers)
 
     def _judge(self, X: ArrayLike, y: ArrayLike) -> list[Verdict]:
-        X, columns = self._check_readings(X, y)
+        X, columns = self._check_observations(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
         return [output.judge(X, column) for output, column in pairs]

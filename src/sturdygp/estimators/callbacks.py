@@ -17,17 +17,23 @@ import numpy as np
 from sturdygp.estimators.outputs import FittedOutput
 from sturdygp.exceptions import ModelFileError
 from sturdygp.gp.inputs import Rows
-from sturdygp.inference.problem import Problem, Resume
-from sturdygp.inference.variational import Trail, state_of
+from sturdygp.inference.problem import Problem, ResumeState
+from sturdygp.inference.variational import LatentState, resume_state
 from sturdygp.methods.fit import Method
 from sturdygp.optimise import Step
 from sturdygp.persistence.archive import Archive, ArrayStore, read_archive, write_archive
 from sturdygp.persistence.record import Record
 from sturdygp.status import Status
 
+PathLike: TypeAlias = str | os.PathLike[str]
+
 FORMAT, FORMAT_VERSION = "sturdygp checkpoint", 2
 # Seconds between writes.
 INTERVAL = 30.0
+
+# Names of latent parts in files, where these differ from those of the classes.
+NAMES_IN_FILES = {"inlier_proba": "nominal", "mixing_weight": "share"}
+NAMES = {in_file: name for name, in_file in NAMES_IN_FILES.items()}
 
 
 @dataclass
@@ -38,7 +44,7 @@ class Checkpoint:
     fingerprint: str
     written: float = -np.inf
 
-    def read(self) -> Resume | None:
+    def read(self) -> ResumeState | None:
         """Where the fit was; None if there is no file."""
         if not self.path.exists():
             return None
@@ -47,10 +53,10 @@ class Checkpoint:
             return self._decode(archive)
         except ModelFileError as error:
             raise ModelFileError(
-                f"{self.path} is no checkpoint of this fit: {error}. Delete it to start afresh"
+                f"{self.path} is no checkpoint of this fit: {error}. Delete it to fit afresh"
             ) from error
 
-    def _decode(self, archive: Archive) -> Resume:
+    def _decode(self, archive: Archive) -> ResumeState:
         record = Record("checkpoint", archive.document, archive.arrays)
         if record.fields.get("format") != FORMAT or record.integer("version") != FORMAT_VERSION:
             raise ModelFileError("it was not written by this version of sturdygp")
@@ -58,25 +64,27 @@ class Checkpoint:
         if record.text("fingerprint") != self.fingerprint:
             raise ModelFileError("it belongs to other data or settings")
         latent = record.child("latent")
-        return Resume(
+        return ResumeState(
             x=record.finite_floats("x", None),
-            latent={name: latent.finite_floats(name, ...) for name in latent.fields},
+            latent={NAMES.get(name, name): latent.finite_floats(name, ...) for name in latent.fields},
             curvature=record.finite_floats("curvature", None, None) if record.given("curvature") else None,
         )
 
     def keep(self, step: Step, *, at_once: bool = False) -> None:
-        """Write where the climb is, unless that was done a moment ago."""
+        """Write the state of the optimisation, unless that was done a moment ago."""
         now = time.monotonic()
-        climbing = step.optimum is not None and isinstance(step.optimum.carry, Trail)
-        if step.optimum is None or not climbing or (now - self.written < INTERVAL and not at_once):
+        resumable = step.optimum is not None and isinstance(step.optimum.carry, LatentState)
+        if step.optimum is None or not resumable or (now - self.written < INTERVAL and not at_once):
             return
-        state, store = state_of(step.optimum), ArrayStore()
+        state, store = resume_state(step.optimum), ArrayStore()
         document = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "fingerprint": self.fingerprint,
             "x": store.add(state.x),
-            "latent": {name: store.add(part) for name, part in state.latent.items()},
+            "latent": {
+                NAMES_IN_FILES.get(name, name): store.add(part) for name, part in state.latent.items()
+            },
             "curvature": None if state.curvature is None else store.add(state.curvature),
         }
         write_archive(self.path, document, store)
@@ -84,16 +92,13 @@ class Checkpoint:
 
 
 def fingerprint(problem: Problem, method: Method, settings: str) -> str:
-    """What tells a fit from others: its data, what its method was told, its settings, and its kernel."""
+    """Identify a fit: its data, its settings, the arrays given to its method, and its kernel."""
     hashed = sha256(f"{settings} {problem.kernel!r}".encode())
     inputs = () if isinstance(problem.X, Rows) else (problem.X,)
-    told = (value for value in vars(method).values() if isinstance(value, np.ndarray))
-    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *told):
+    given = (value for value in vars(method).values() if isinstance(value, np.ndarray))
+    for array in (problem.y, *inputs, problem.kernel.theta, problem.kernel.bounds, problem.inducing, *given):
         hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
     return hashed.hexdigest()
-
-
-PathLike: TypeAlias = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -107,16 +112,16 @@ class Watch:
     def __call__(self, step: Step) -> bool:
         """One iteration."""
         progress, stop = self.pace.progress(step), False
-        for tell in self.listeners:
-            stop = bool(tell(progress)) or stop
+        for listener in self.listeners:
+            stop = bool(listener(progress)) or stop
         if self.checkpoint is not None:
             self.checkpoint.keep(step, at_once=stop)
         return stop
 
 
 @dataclass(frozen=True)
-class Attendance:
-    """What the caller wants to hear and keep of the fits of all outputs, and to start them from.
+class FitHooks:
+    """Listeners and checkpoints of the fits of all outputs, and the earlier fits that initialise them.
 
     ``previous`` are earlier fits, or none.
     """
@@ -126,8 +131,8 @@ class Attendance:
     checkpoint: PathLike | None
     previous: Sequence[FittedOutput]
 
-    def start(self, problem: Problem, output: int, fingerprint: str) -> Problem:
-        """The problem with those who listen, from where it starts."""
+    def attach(self, problem: Problem, output: int, fingerprint: str) -> Problem:
+        """Give a problem its listeners, and its initialisation."""
         if output < len(self.previous):
             problem = warmed(problem, self.previous[output], fingerprint)
         if self.checkpoint is None:
@@ -153,7 +158,7 @@ class Attendance:
 def warmed(problem: Problem, previous: FittedOutput, fingerprint: str) -> Problem:
     """The problem from where the same fit ended; with other data or settings, from its kernel.
 
-    Weights and outlier probabilities belong to readings: those of others mislead.
+    Weights and outlier probabilities belong to observations: those of others mislead.
     """
     kernel, found = previous.fit.posterior.kernel, previous.fit.resume
     finer, same = problem.finer, kernel.parameter_names == problem.kernel.parameter_names
@@ -178,7 +183,7 @@ def checkpoint_path(path: PathLike, output: int, n_outputs: int) -> Path:
     return Path(path) if n_outputs == 1 else Path(f"{os.fspath(path)}.{output}")
 
 
-def check_watchers(verbose: object, callback: object, checkpoint: object) -> None:
+def check_hooks(verbose: object, callback: object, checkpoint: object) -> None:
     """Refuse what would only fail once a fit is under way."""
     if not isinstance(verbose, Real | np.bool_):
         raise ValueError(f"verbose must be 0, 1 or 2, got {verbose!r}")
@@ -202,10 +207,10 @@ class Progress:
     output : int
         The column of y.
     iteration : int
-        Iterations with all readings so far, in all climbs.
+        Iterations with all observations so far, from all initialisations.
     bound : float
         The highest bound so far, or evidence, for scaled targets. It may fall where a method goes on with
-        another objective: Student-t from variational Bayes to what is asked for, RCGP with new weights.
+        another objective: Student-t from variational Bayes to the chosen inference, RCGP with new weights.
     seconds : float
         Time since the first of these iterations.
     seconds_left : float or None
@@ -240,7 +245,7 @@ class Pace:
     iterations: int = 0
 
     def progress(self, step: Step) -> Progress:
-        """What to tell of a step.
+        """Report a step.
 
         Examples
         --------

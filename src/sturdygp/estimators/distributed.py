@@ -1,4 +1,8 @@
-"""Results from a Dask cluster, and a word about workers that keep them from coming."""
+"""Dask collections as inputs: the rows stay where they are, and work goes to them.
+
+An evaluation sends the kernel, the inducing inputs and the sites of its rows to each block, and gets back
+sums that do not grow with the rows, and the posterior at its rows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ PATIENCE = 10.0
 # Workers that are named.
 SHOWN = 3
 GIGABYTE = 1e9
-NO_WORKERS = "the Dask cluster has no workers, and the fit waits for one: start some, or scale the cluster"
+NO_WORKERS = "the Dask cluster has no workers, and the fit waits for one: add some, or scale the cluster"
 PAUSED = (
     "{} of {} Dask workers are paused, because their memory is nearly full ({}), and the fit waits for them. "
     "If they do not go on, give each worker more memory (memory_limit), or less to keep: smaller chunks of "
@@ -51,21 +55,21 @@ def computed(*collections: Any) -> tuple[Any, ...]:
         return values
     from distributed import wait  # noqa: PLC0415
 
-    futures, told = client.compute(list(collections)), ""
+    futures, warned = client.compute(list(collections)), ""
     while True:
         try:
             wait(futures, timeout=PATIENCE)
         except TimeoutError:
             reason = why_waiting(client.sync(client.scheduler.identity))
-            if reason and reason != told:
+            if reason and reason != warned:
                 warnings.warn(reason, RuntimeWarning, stacklevel=2)
-                told = reason
+                warned = reason
         else:
             return tuple(client.gather(futures))
 
 
 def why_waiting(cluster: Mapping[str, Any]) -> str:
-    """What keeps a cluster from working, in words; nothing if it only takes its time.
+    """Explain what keeps a cluster from working; empty if it only takes its time.
 
     Examples
     --------
@@ -97,7 +101,7 @@ FAN_IN = 8
 
 
 def is_dask(X: object) -> bool:
-    """Whether this is a Dask collection; Dask itself need not be installed."""
+    """Tell whether this is a Dask collection; Dask itself need not be installed."""
     return hasattr(X, "__dask_graph__")
 
 
@@ -114,7 +118,7 @@ def as_array(X: Any) -> Any:
 
 
 def with_known_lengths(array: Any) -> Any:
-    """The same array after its rows were counted, block by block."""
+    """Count the rows of an array, block by block."""
     import dask.array as da  # noqa: PLC0415
     from dask.delayed import delayed  # noqa: PLC0415
 
@@ -134,7 +138,7 @@ class DaskRows(Rows):
 
     @classmethod
     def of(cls, X: Any) -> DaskRows:
-        """Blocks are kept by the workers of a cluster; elsewhere they are read anew for every look."""
+        """Blocks are kept by the workers of a cluster; elsewhere they are read anew for every pass."""
         from dask.base import persist  # noqa: PLC0415
 
         array = as_array(X)
@@ -223,7 +227,7 @@ def call(work: Work[T], X: FloatArray, *by_row: FloatArray) -> T:
 
 
 def all_finite(X: FloatArray) -> bool:
-    """Whether no entry is NaN or infinite."""
+    """Tell whether no entry is NaN or infinite."""
     return bool(np.isfinite(X).all())
 
 

@@ -56,7 +56,7 @@ class StandardGPRegressor(BaseGPRegressor):
 
 
 def known_noise_scaled(method: M, output: OutputData) -> M:
-    """The same method with a noise variance that is known, and so in the units of y, in scaled ones."""
+    """Scale a noise variance that is known, and so in the units of y, like the targets."""
     if method.learn_noise:
         return method
     return replace(method, noise_variance=method.noise_variance / output.scaling.scale**2)
@@ -69,7 +69,7 @@ class OracleGPRegressor(BaseGPRegressor):
     Parameters
     ----------
     noise : {"learn", "fixed"}
-        Learn the nominal noise variance, or keep it at ``init_noise_variance``, which then is in the units
+        Learn the noise variance of inliers, or keep it at ``init_noise_variance``, which then is in the units
         of y, squared.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, n_starts, max_iter, tol
     random_state, n_jobs, verbose, callback, warm_start, checkpoint

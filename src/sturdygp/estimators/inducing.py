@@ -78,7 +78,7 @@ def inducing_inputs(inducing: Inducing, kernel: Kernel, X: Inputs) -> FloatArray
 
 
 def automatic_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
-    """Chosen with longer length scales: at those of the start all inputs look equally far apart.
+    """Chosen with longer length scales: at the initial ones all inputs are equally far apart.
 
     Where few inputs tell all of so smooth a function, as along a line, shorter ones find more of them.
     """

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
-from sturdygp.estimators.callbacks import check_watchers
+from sturdygp.estimators.callbacks import check_hooks
 from sturdygp.estimators.gaussian import OracleGPRegressor
 from sturdygp.estimators.registry import estimator_named
 from sturdygp.estimators.saving import FIRST_SEALED, FORMAT, FORMAT_VERSION, ModelState, decode_state
@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str]) -> BaseGPRegressor:
 
 def read_model(path: str | os.PathLike[str]) -> tuple[BaseGPRegressor, Record | None]:
     """The model in a file, and how the columns of a table become its inputs if the file says so."""
-    with said_of(path):
+    with naming_file(path):
         archive = read_archive(Path(path))
         document = Record("document", archive.document, archive.arrays)
         archive.check_content(required=checked_version(document) >= FIRST_SEALED)
@@ -68,7 +68,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[BaseGPRegressor, Record | 
 
 
 @contextmanager
-def said_of(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Name the file in whatever is wrong with it."""
     try:
         yield
@@ -115,9 +115,9 @@ def restore(state: ModelState) -> BaseGPRegressor:
 def check_parameters(model: BaseGPRegressor) -> None:
     """Refuse arguments that a fit would refuse."""
     try:
-        check_watchers(model.verbose, model.callback, None)
+        check_hooks(model.verbose, model.callback, None)
         model._common()
-        # The method of an oracle depends on what it is told besides.
+        # The method of an oracle depends on the outliers it is given.
         if not isinstance(model, OracleGPRegressor):
             model._method()
     except TypeError as error:

@@ -17,17 +17,18 @@ from sturdygp.methods.mixture import Mixture
 class MixtureGPRegressor(FlaggingGPRegressor):
     """Gaussian process regression with noise that is a mixture of normal distributions.
 
-    One component is nominal, the others are broader; their shares and variances are learned.
+    One component is that of the inliers, the others are broader; their mixing weights and variances are
+    learned.
 
     Parameters
     ----------
     start_ratios : sequence of float
-        Variances of the broad components over the nominal one, at the start. Empty: ordinary regression.
+        Initial variances of the broad components, over that of the inliers. Empty: ordinary regression.
     prior : MixturePrior, optional
-        Keeps the nominal variance from collapsing onto interpolated readings.
+        Keeps the variance of inliers from collapsing onto interpolated observations.
     n_starts : int
-        Starts to climb from; the bound picks. The likelihood has many local optima: with many outliers
-        a single start may lose the nominal component.
+        Initialisations to optimise from; the bound picks. The likelihood has many local optima: with many
+        outliers a single one may lose the component of the inliers.
     kernel, inducing, optimise_inducing, init_noise_variance, scale_targets, max_iter, tol, random_state,
     n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.

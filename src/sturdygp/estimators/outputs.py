@@ -35,11 +35,11 @@ LARGEST = 1e100
 # kernel matrix, are still numbers.
 FARTHEST = 1e40
 # Robust scales of targets that count as one where they are not to be scaled. Below a tenth the paper's prior
-# takes a function for noise; above fifteen kernels are out of reach of the variance that they start from. The
+# takes a function for noise; above fifteen kernels are out of reach of the initial variance. The
 # contaminated targets of the published experiments have scales from 0.19 to 8.6.
 ABOUT_ONE = (0.1, 15.0)
-# Probability above which a reading is called faulty.
-FAULTY = 0.5
+# Probability above which an observation counts as an outlier.
+OUTLIER_PROBABILITY = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class OutputData:
-    """What is known of an output before it is fitted: its column, scaling, and which rows are fitted.
+    """An output before it is fitted: its column, scaling, and which rows are fitted.
 
     These are the rows that are observed and repeat no other.
     """
@@ -101,8 +101,8 @@ class OutputData:
 class FittedOutput:
     """One output: where it was observed, how it was scaled, what was found.
 
-    The fingerprint tells whether another fit has the same data and settings. The observed readings are None
-    in a model of an older file, which did not keep them. If some observed rows repeat others, the fit has an
+    The fingerprint tells whether another fit has the same data and settings. Observed ``targets`` are None in
+    a model of an older file, which did not keep them. If some observed rows repeat others, the fit has an
     observation for several of them, and ``observation`` tells which one each row is.
     """
 
@@ -110,15 +110,15 @@ class FittedOutput:
     scaling: Scaling
     fit: Fit
     fingerprint: str = ""
-    readings: FloatArray | None = None
+    targets: FloatArray | None = None
     observation: IntArray | None = None
 
     def fitted_to(self, X: FloatArray, y: FloatArray) -> bool:
-        """Whether these are the inputs and readings of the fit, row by row; no if that is not known."""
+        """Tell whether these are the inputs and targets of the fit, row by row; no if that is not known."""
         inputs, given = self.fit.posterior.inputs, ~np.isnan(y)
-        if self.readings is None or isinstance(inputs, Rows) or not np.array_equal(given, self.observed):
+        if self.targets is None or isinstance(inputs, Rows) or not np.array_equal(given, self.observed):
             return False
-        return np.array_equal(y[given], self.readings) and np.array_equal(X[given], self._by_row(inputs))
+        return np.array_equal(y[given], self.targets) and np.array_equal(X[given], self._by_row(inputs))
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Values for the observed entries, NaN for the missing ones."""
@@ -137,9 +137,9 @@ class FittedOutput:
 
     @property
     def n_outliers(self) -> int:
-        """How many readings are probably outliers."""
+        """Number of observations that are probably outliers."""
         proba = self.fit.outlier_proba
-        return 0 if proba is None else int((self._by_row(proba) > FAULTY).sum())
+        return 0 if proba is None else int((self._by_row(proba) > OUTLIER_PROBABILITY).sum())
 
     @property
     def outlier_proba(self) -> FloatArray:
@@ -165,7 +165,7 @@ class FittedOutput:
 
     @cached_property
     def inlier_std(self) -> FloatArray:
-        """Standard deviation of nominal noise at each observation of the fit, in the units of y."""
+        """Standard deviation of the noise of inliers at each observation of the fit, in the units of y."""
         noise, X = np.full(len(self.fit.weights), self.fit.noise_variance), self.fit.posterior.inputs
         if self.fit.likelihood.variance_function is not None:
             noise = self.fit.noise_at(X, gather(X, self.fit.posterior.predict_mean, joined))
@@ -173,14 +173,14 @@ class FittedOutput:
 
     @property
     def noise_exceeds_function(self) -> bool:
-        """Whether nominal readings scatter more than the function varies over the rows of the fit."""
+        """Tell whether inliers scatter more than the function varies over the rows of the fit."""
         X = self.fit.posterior.inputs
         function = self.scaling.scale * gather(X, self.fit.posterior.predict_mean, joined)
         return float(np.std(function)) < float(np.median(self.inlier_std))
 
     @property
     def n_inducing(self) -> int | None:
-        """Through how many inducing inputs the readings are seen; None for the exact process."""
+        """Number of inducing inputs; None for the exact process."""
         posterior = self.fit.posterior
         best = posterior.best if isinstance(posterior, UncertainPosterior) else posterior
         return len(best.features.Z) if isinstance(best, SparsePosterior) else None
@@ -195,17 +195,17 @@ class FittedOutput:
         return self.scaling.centre + self.scaling.scale * self.fit.posterior.predict_mean(X)
 
     def _noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
-        """What a nominal reading adds to the variance of the function, which has this mean; scaled."""
+        """Noise that an inlier adds to the variance of the function, which has this mean; scaled."""
         return self.fit.likelihood.as_normal(self.fit.noise_at(X, mean))
 
     def predict(self, X: FloatArray, *, include_noise: bool) -> Marginals:
-        """Means and variances, of the function or of nominal readings (eq:noisy_predictive_distribution)."""
+        """Means and variances, of the function or of inliers (eq:noisy_predictive_distribution)."""
         latent = self.fit.posterior.predict(X)
         noise = self._noise_at(X, latent.mean) if include_noise else 0.0
         return self.scaling.back(Marginals(latent.mean, latent.variance + noise))
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        """Log density of nominal readings, in the units of y."""
+        """Log density of inliers, in the units of y."""
         latent = self.fit.posterior.predict(X)
         noise = self.fit.noise_at(X, latent.mean)
         log_density = self.fit.likelihood.log_density(self.scaling.forward(y), latent, noise)
@@ -222,7 +222,7 @@ class FittedOutput:
         return self.scaling.back(Marginals(latent.mean, variance + noise))
 
     def covariance(self, X: FloatArray, *, include_noise: bool) -> FloatArray:
-        """Covariance of the function, or of nominal readings, between the rows of X."""
+        """Covariance of the function, or of inliers, between the rows of X."""
         covariance = self.fit.posterior.covariance(X)
         if include_noise:
             noise = self._noise_at(X, self.fit.posterior.predict_mean(X))
@@ -240,7 +240,7 @@ class FittedOutput:
         return self.scaling.centre + self.scaling.scale * draws
 
     def judge(self, X: FloatArray, y: FloatArray) -> Verdict:
-        """Log densities in the units of y and outlier probabilities of readings; NaN for missing ones."""
+        """Log densities in the units of y and outlier probabilities of observations; NaN for missing ones."""
         given = ~np.isnan(y)
         log_density, proba = np.full((2, *y.shape), np.nan)
         if given.any():

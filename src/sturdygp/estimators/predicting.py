@@ -1,4 +1,4 @@
-"""What a fitted estimator tells: predictions, samples and densities in the units of y."""
+"""Predictions of a fitted estimator, samples and densities, in the units of y."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Predictor(BaseEstimator):
         return_cov: bool = False,
         include_noise: bool = False,
     ) -> Predicted:
-        """Predict the function, or nominal readings of it.
+        """Predict the function, or inliers around it.
 
         Parameters
         ----------
@@ -44,12 +44,12 @@ class Predictor(BaseEstimator):
         return_cov : bool
             Also return the covariance between rows, shape (m, m) or (m, m, d_y).
         include_noise : bool
-            Describe a nominal future reading rather than the function.
+            Describe a future inlier rather than the function.
 
         Returns
         -------
         mean : array of shape (m,) or (m, d_y)
-        std or cov : array, if asked for
+        std or cov : array, if required
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
@@ -60,7 +60,7 @@ class Predictor(BaseEstimator):
     def predict_checked(
         self, X: FloatArray, return_std: bool, return_cov: bool, include_noise: bool
     ) -> Predicted:
-        """The same for inputs that are an array like those of the fit."""
+        """Predict at inputs that are an array like those of the fit."""
         with threads_for_prediction(len(X) * len(self._outputs[0].observed)):
             if return_std:
                 predicted = [o.predict(X, include_noise=include_noise) for o in self._outputs]
@@ -72,7 +72,7 @@ class Predictor(BaseEstimator):
             return mean, self._stack([o.covariance(X, include_noise=include_noise) for o in self._outputs])
 
     def _predict_dask(self, X: Any, return_std: bool, return_cov: bool, include_noise: bool) -> Predicted:
-        """Dask arrays, computed when they are asked for."""
+        """Dask arrays, which are lazy."""
         if return_cov:
             raise ValueError("the covariance between all rows of a Dask collection is too large; ask for std")
         self._check_predict(head(X))
@@ -80,20 +80,20 @@ class Predictor(BaseEstimator):
         return found
 
     def leave_one_out(self, include_noise: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Predict every training reading from the others; kernel and noise stay as fitted to all.
+        """Predict every training target from the others; kernel and noise stay as fitted to all.
 
         A row and those that are taken for its copies are left out together.
 
         Parameters
         ----------
         include_noise : bool
-            Describe a nominal reading rather than the function.
+            Describe an inlier rather than the function.
 
         Returns
         -------
         mean, std : arrays of the shape of y
             NaN where y is missing. So is a standard deviation that Laplace's approximation has not without
-            that reading.
+            that observation.
         """
         check_is_fitted(self)
         left_out = [(o, o.leave_one_out(include_noise=include_noise)) for o in self._outputs]
@@ -117,20 +117,20 @@ class Predictor(BaseEstimator):
         return draws[0] if self._single else np.stack(draws, axis=1)
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Log density of nominal readings ``y`` at the rows of ``X``, of the shape of ``y``."""
-        X, columns = self._check_readings(X, y)
+        """Log density of inliers ``y`` at the rows of ``X``, of the shape of ``y``."""
+        X, columns = self._check_observations(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
         return self._stack([output.log_density(X, column) for output, column in pairs])
 
-    def has_readings(self, y: ArrayLike) -> bool:
-        """Whether these are the readings of the fit, of its shape; yes if that is not known."""
+    def has_targets(self, y: ArrayLike) -> bool:
+        """Tell whether these are the targets of the fit, of its shape; yes if that is not known."""
         columns = np.reshape(np.asarray(y, dtype=np.float64), (len(np.asarray(y)), -1))
         pairs = zip(self._outputs, columns.T, strict=True)
-        return all(o.readings is None or np.array_equal(c[o.observed], o.readings) for o, c in pairs)
+        return all(o.targets is None or np.array_equal(c[o.observed], o.targets) for o, c in pairs)
 
     def fitted_to(self, X: ArrayLike, y: ArrayLike) -> bool:
-        """Whether these are the inputs and readings of the fit, row by row; no if that is not known."""
-        X, columns = self._check_readings(X, y)
+        """Tell whether these are the inputs and targets of the fit, row by row; no if that is not known."""
+        X, columns = self._check_observations(X, y)
         pairs = zip(self._outputs, columns.T, strict=True)
         return all(output.fitted_to(X, column) for output, column in pairs)
 
@@ -143,7 +143,7 @@ class Predictor(BaseEstimator):
         check_magnitude(checked, self)
         return checked
 
-    def _check_readings(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def _check_observations(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         X = self._check_predict(X)
         columns = check_targets(y, X).reshape(len(X), -1)
         if columns.shape[1] != len(self._outputs):
@@ -161,9 +161,9 @@ def generator(random_state: object) -> np.random.Generator:
 
 
 def mean_r2(y: FloatArray, predicted: FloatArray, weight: FloatArray) -> float:
-    """Coefficient of determination of what is not missing, averaged over the columns that have readings."""
+    """Coefficient of determination of what is not missing, averaged over the columns that are not empty."""
     given = ~np.isnan(y)
     if not given.any():
-        raise ValueError("y has no reading at all; there is nothing to score")
+        raise ValueError("y has no entry that is not missing; there is nothing to score")
     columns = zip(y.T, predicted.T, given.T, strict=True)
     return float(np.mean([r2_score(t[g], p[g], sample_weight=weight[g]) for t, p, g in columns if g.any()]))

@@ -27,7 +27,7 @@ class Registered:
 
     @property
     def tells_outliers(self) -> bool:
-        """Whether it gives probabilities of outliers."""
+        """Tell whether it gives probabilities of outliers."""
         return issubclass(self.estimator, FlaggingGPRegressor)
 
 

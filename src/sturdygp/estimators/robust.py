@@ -24,39 +24,39 @@ NO_LEDGER = (
     "The hypotheses are not known: the model was saved by a version of sturdygp that did not keep them. "
     "Fit it again to see them."
 )
-# Estimated rate above which the other regime is worth a look, from either side.
+# Estimated rate above which the other regime is worth a try, from either side.
 MOST, MANY = 0.5, 0.3
 LEGEND = """\
 The winner comes first, the others as far as they were optimised. The score adds up, in nats: the ELBO,
 the log density of the parameters, what a second length scale costs (occam), what heteroscedastic noise
 gains beyond its cost (variance function), the log prior odds of such a hypothesis (structure prior), and
-what noise with bounds gains. A star marks a winner that takes more readings for good and predicts them
+what noise with bounds gains. A star marks a winner that takes more observations for inliers and predicts them
 better than a hypothesis with a higher score."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RobustGPRegressor(FlaggingGPRegressor):
-    """Gaussian process regression that learns how often readings are wrong, how far off, and how spread.
+    """Gaussian process regression that learns the rate, shift and scale of outliers.
 
-    A reading is nominal, or off by an amount whose mean, spread and shape are learned. Faults may be
-    centred or one-sided; clean data are fitted like an ordinary Gaussian process.
+    An observation is an inlier, or off by an amount whose mean, standard deviation and shape are learned.
+    Outliers may be centred or one-sided; clean data are fitted like an ordinary Gaussian process.
 
     Parameters
     ----------
     faults : {"few", "many"}
-        Whether most readings are good, as nearly everywhere, or most may be wrong. The default finds
-        faults up to about 60 % of the readings, and rarely sees any where there are none. Beyond that
-        ``"many"`` is more accurate, but may take large noise for a great many faults.
+        Whether most observations are inliers, as nearly everywhere, or most may be outliers. The default
+        finds up to about 60 % of outliers, and rarely sees any where there are none. Beyond that
+        ``"many"`` is more accurate, but may take large noise for a great many outliers.
     prior : ContaminationPrior, optional
-        Soft floors under noise, spread and nominal share, in units of the robust scale of y; overrides
-        ``faults``.
+        Soft floors under noise, scale of outliers and weight of inliers, in units of the robust scale of y;
+        overrides ``faults``.
     n_starts : int
-        Levels around which nominal readings are sought; the bound picks among them.
+        Levels around which inliers are sought; the bound picks among them.
     init_noise_variance : float
-        Share of the variance around such a level that is taken for noise at the start.
+        Fraction of the variance around such a level that is initially taken for noise.
     kernel : Kernel or scikit-learn kernel, optional
         By default a squared exponential with a length scale for each input and, where the bound repays it, a
-        second one for finer structure, which would otherwise pass for noise or for faults.
+        second one for finer structure, which would otherwise pass for noise or for outliers.
     inducing, optimise_inducing, scale_targets, max_iter, tol, random_state, n_jobs, verbose
     callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`.
@@ -64,19 +64,19 @@ class RobustGPRegressor(FlaggingGPRegressor):
     Attributes
     ----------
     contamination_rate_ : float or array of shape (d_y,)
-        Share of readings that are faulty.
+        Fraction of outliers.
     contamination_shift_, contamination_spread_ : float or array of shape (d_y,)
-        Mean and standard deviation of what the faults add to the function, in the units of y; without faults
+        Mean and standard deviation of what outliers add to the function, in the units of y; without outliers
         that are so far off that they would hide the others.
     contamination_shape_ : str or list of str
-        ``"normal"`` or ``"flat"``: the shape of the faults' distribution that the bound preferred.
-    branch_proba_ : array of shape (n, 2) or (n, d_y, 2)
-        Probability that each reading is nominal, and that it is faulty.
+        ``"normal"`` or ``"flat"``: the shape of the outliers' distribution that the bound preferred.
+    component_proba_ : array of shape (n, 2) or (n, d_y, 2)
+        Probability that each observation is an inlier, and that it is an outlier.
     outlier_proba_ : array of the shape of y
         The latter.
-    nominal_std_ : array of the shape of y
-        Standard deviation of nominal noise at each reading. It may change along an input or with the level of
-        the function, if the readings tell that; ``noise_variance_`` is its square where it does not, and
+    inlier_std_ : array of the shape of y
+        Standard deviation of an inlier's noise at each observation. It may change along an input or with the
+        level of the function, if the data tell that; ``noise_variance_`` is its square where it does not, and
         about the geometric mean of that where it does.
     kernel_, mean_, noise_variance_, bound_, weights_, status_, n_iter_, n_factorizations_, trace_, note_
         As for :class:`AsorGPRegressor`.
@@ -88,7 +88,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
     >>> rng = np.random.default_rng(0)
     >>> x = np.linspace(0, 6, 60)[:, None]
     >>> y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(60)
-    >>> y[::2] += rng.uniform(1, 9, 30)  # every second reading is too high
+    >>> y[::2] += rng.uniform(1, 9, 30)  # every second target is too high
     >>> model = RobustGPRegressor().fit(x, y)
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1)
     True
@@ -113,20 +113,20 @@ class RobustGPRegressor(FlaggingGPRegressor):
         super()._store(single=single)
         found = [fitted(output) for output in self._outputs]
         scales = np.array([output.scaling.scale for output in self._outputs])
-        faults = [each.outliers for each in found]
+        outliers = [each.outliers for each in found]
 
         def numbers(values: list[float]) -> Any:
             return values[0] if single else np.array(values)
 
         self.contamination_rate_ = numbers([1.0 - each.inlier_weight for each in found])
-        shifts = scales * [each.shift for each in faults]
-        spreads = scales * [each.spread for each in faults]
+        shifts = scales * [each.shift for each in outliers]
+        spreads = scales * [each.std for each in outliers]
         self.contamination_shift_ = numbers(shifts.tolist())
         self.contamination_spread_ = numbers(spreads.tolist())
         shapes = [each.contamination.shape.name for each in found]
         self.contamination_shape_ = shapes[0] if single else shapes
-        self.nominal_std_ = self._stack([output.spread(output.inlier_std) for output in self._outputs])
-        self.branch_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
+        self.inlier_std_ = self._stack([output.spread(output.inlier_std) for output in self._outputs])
+        self.component_proba_ = np.stack([1.0 - self.outlier_proba_, self.outlier_proba_], axis=-1)
 
     def explain(self) -> str:
         """Explain why contamination was found, or not.
@@ -163,7 +163,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
         learned = ContaminationFindings(
             rate=1.0 - likelihood.inlier_weight,
             shift=scale * outliers.shift,
-            std=scale * outliers.spread,
+            std=scale * outliers.std,
             shape=likelihood.contamination.shape.name,
             side=outliers.lean,
         )

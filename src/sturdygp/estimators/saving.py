@@ -86,13 +86,13 @@ def encode_output(output: FittedOutput, store: ArrayStore) -> Json:
         "centre": plain_number(output.scaling.centre),
         "scale": plain_number(output.scaling.scale),
         "fit": encode_fit(output.fit, store),
-        "readings": None if output.readings is None else store.add(output.readings),
+        "readings": None if output.targets is None else store.add(output.targets),
         "observation": None if output.observation is None else store.add(output.observation.astype(np.int64)),
     }
 
 
 def decode_state(record: Record) -> ModelState:
-    """What :func:`encode_state` described."""
+    """Read back what :func:`encode_state` described."""
     given, n_features = record.child("parameters"), record.count("n_features", 1)
     outputs = [decode_output(each, n_features) for each in record.children("outputs")]
     names = record.texts("feature_names") if record.given("feature_names") else None
@@ -122,7 +122,7 @@ def decode_parameter(record: Record, name: str) -> object:
 
 
 def decode_output(record: Record, n_features: int) -> FittedOutput:
-    """One output, with as many readings as rows that were observed; some may be one observation."""
+    """One output, with as many targets as rows that were observed; some may be one observation."""
     observed, fit = record.truths("observed", None), decode_fit(record.child("fit"), n_features)
     n, fitted = int(observed.sum()), len(fit.posterior.sites)
     observation = record.integers("observation", n) if record.given("observation") else None
@@ -131,5 +131,5 @@ def decode_output(record: Record, n_features: int) -> FittedOutput:
     if observation is not None and not np.array_equal(np.unique(observation), np.arange(fitted)):
         raise record.fail("observation", f"the numbers of {fitted} observations, each once or more")
     scaling = Scaling(record.finite("centre"), record.finite("scale", above=0.0))
-    readings = record.finite_floats("readings", n) if record.given("readings") else None
-    return FittedOutput(observed, scaling, fit, readings=readings, observation=observation)
+    targets = record.finite_floats("readings", n) if record.given("readings") else None
+    return FittedOutput(observed, scaling, fit, targets=targets, observation=observation)

@@ -30,14 +30,14 @@ class StudentTGPRegressor(BaseGPRegressor):
     random_state, n_jobs, verbose, callback, warm_start, checkpoint
         As for :class:`AsorGPRegressor`. The noise variance is the squared scale of the Student-t. A standard
         deviation that includes noise is that of a normal density with the same 95 % interval, since that of
-        a Student-t may be infinite; densities of readings are those of the Student-t.
+        a Student-t may be infinite; densities of observations are those of the Student-t.
 
     Attributes
     ----------
     dof_ : float or array of shape (d_y,)
         Degrees of freedom of the noise.
     weights_ : array of the shape of y
-        Weight of each reading relative to one that the function meets exactly.
+        Weight of each observation relative to one that the function meets exactly.
     note_ : str
         Not empty if expectation propagation did not converge and something coarser was used.
     n_factorizations_ : int or array

@@ -129,9 +129,9 @@ def describe_outliers(found: OutputFindings) -> str:
 def describe_noise(found: OutputFindings) -> str:
     """Describe the noise of inliers."""
     low, high = found.noise
-    if found.noise_trend is None:
-        return f"Good readings scatter by {high:.3g} around the function."
-    return f"Good readings scatter by {low:.3g} to {high:.3g} around the function, {found.noise_trend}."
+    trend = "" if found.noise_trend is None else f", {found.noise_trend}"
+    width = f"{low:.3g} to {high:.3g}" if trend else f"{high:.3g}"
+    return f"Good readings scatter by {width} around the function{trend}."
 
 
 def describe_contamination(learned: ContaminationFindings) -> str:

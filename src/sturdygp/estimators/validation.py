@@ -63,7 +63,7 @@ def largest_by_column(X: FloatArray) -> FloatArray:
 
 
 def reduce_largest(parts: Iterable[FloatArray]) -> FloatArray:
-    """Those of blocks as those of all rows."""
+    """Reduce the largest entries of blocks to those of all rows."""
     return largest_by_column(np.array(list(parts)))
 
 
@@ -158,14 +158,14 @@ def _(value: TheirKernel) -> SklearnKernel:
 def kernel_for(kernel: Kernel, scale: float, X: Inputs) -> Kernel:
     """A kernel that was given in the units of y for scaled targets, within reach of their variance.
 
-    A variance to start from that is far from that of the targets mostly is one that nobody thought of.
+    An initial variance that is far from that of the targets mostly is one that nobody thought of.
     """
     rows, scaled = evenly_spaced(X), kernel.scaled(scale**-2)
     variance = float(scaled.diag(rows).mean())
     # Without any, as that of Linear where all inputs are zero, there is nothing to bring nearer.
     if variance == 0.0 or 1.0 / FAR_OFF < variance < FAR_OFF:
         return scaled
-    # scikit-learn's kernels do not say which of their parameters is a variance: it is left to the climb.
+    # scikit-learn's kernels do not say which of their parameters is a variance: the optimisation finds it.
     near = scaled.with_theta(np.clip(scaled.scaled(1.0 / variance).theta, *scaled.bounds.T))
     learned = isinstance(kernel, SklearnKernel) and near.diag_pullback(rows, np.ones(len(rows))).any()
     if not (learned or 1.0 / FAR_OFF < float(near.diag(rows).mean()) < FAR_OFF):

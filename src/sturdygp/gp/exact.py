@@ -31,15 +31,15 @@ from sturdygp.linalg.lapack import symmetric_product
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What the diagonal of the inverse gives: marginals, and ``1 - precision * variance``."""
+    """Results of the diagonal of the inverse: marginals, and ``1 - precision * variance``."""
 
     marginals: Marginals
     shrinkage: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What all of the inverse gives."""
+class InverseResults:
+    """Results of the whole inverse: moments and gradient."""
 
     moments: Moments
     gradient: EvidenceGradient
@@ -91,15 +91,15 @@ class ExactPosterior(Posterior):
         """The posterior of the function at each training input."""
         return self._moments.marginals
 
-    def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay.
+    def leave_one_out(self, power: float = 1.0) -> Marginals:
+        """Posterior at each training input without a power of its site; kernel and mean stay.
 
-        Not finite where the function goes through a target exactly: nothing is left to predict it from.
+        Not finite where the function interpolates a target exactly: its cavity is improper.
         """
         marginals = self._moments.marginals
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = marginals.variance / (1.0 - share * (1.0 - self._moments.shrinkage))
-            return Marginals(marginals.mean - share * self.alpha * variance, variance)
+            variance = marginals.variance / (1.0 - power * (1.0 - self._moments.shrinkage))
+            return Marginals(marginals.mean - power * self.alpha * variance, variance)
 
     def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
         """Derivatives of a function of the leave-one-out moments, given those with respect to the moments.
@@ -122,7 +122,7 @@ class ExactPosterior(Posterior):
 
     @property
     def mean_function(self) -> ExactMean:
-        """The mean by itself, which needs no factor."""
+        """Mean as a function, which needs no factor."""
         return ExactMean(self.kernel, self.X, self.mean, self.alpha)
 
     def predict(self, Z: FloatArray) -> Marginals:
@@ -144,7 +144,7 @@ class ExactPosterior(Posterior):
         return self.kernel(Z) - self.factor.quadratic_matrix(self.kernel(self.X, Z))
 
     def compact(self) -> Self:
-        """The same posterior without the kernel matrix."""
+        """Drop the kernel matrix."""
         return replace(self, linearised=None)
 
     @property
@@ -153,7 +153,7 @@ class ExactPosterior(Posterior):
 
     @cached_property
     def _moments(self) -> Moments:
-        """Those of the gradient, if that was asked for before: it is not needed for them."""
+        """Moments alone, or those that came with the gradient if it was computed before."""
         if "_evaluation" in vars(self):
             return self._evaluation.moments
         return self._moments_by(self.factor.chol.inverse_triangle().diagonal())
@@ -164,7 +164,7 @@ class ExactPosterior(Posterior):
         return Moments(Marginals(self.mean + K @ self.alpha, variance), shrinkage)
 
     @cached_property
-    def _evaluation(self) -> Evaluation:
+    def _evaluation(self) -> InverseResults:
         """Everything that needs the inverse, which is formed once and then overwritten."""
         inverse = self.factor.chol.inverse_triangle()
         moments = self._moments_by(inverse.diagonal())
@@ -174,7 +174,7 @@ class ExactPosterior(Posterior):
             target=-self.alpha,
             precision=-0.5 * moments.marginals.second_moment(self.sites.target),
         )
-        return Evaluation(moments, gradient)
+        return InverseResults(moments, gradient)
 
     @cached_property
     def _reduction(self) -> Reduction | None:
@@ -210,13 +210,13 @@ class ExactPrior(Prior):
         """Prior variance of the function at each row."""
         return self.linearised.value.diagonal()
 
-    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated:
-        """Conjugate gradients for ``alpha``, with the factor and the mean of the posterior that is near."""
+    def anticipate(self, sites: Sites, near: Posterior, warm_start: FloatArray | None) -> Anticipated:
+        """Solve for ``alpha`` by conjugate gradients, preconditioned by a posterior that is near."""
         if not isinstance(near, ExactPosterior):
             raise TypeError(f"an exact process is anticipated from an exact posterior, got {type(near)}")
         # Symmetric: the transpose of a C-ordered matrix is the same matrix in Fortran's order.
         K, root = np.asfortranarray(self.linearised.value.T), np.sqrt(sites.precision)
-        x = (near.alpha if guess is None else guess) / np.maximum(root, TINY)
+        x = (near.alpha if warm_start is None else warm_start) / np.maximum(root, TINY)
 
         def apply(v: FloatArray) -> FloatArray:
             return v + root * symmetric_product(K, root * v)

@@ -1,9 +1,9 @@
 """The mathematics of inducing points, for one chunk of rows: sums that add up, and what they lead to.
 
 With ``K_zz = L L'`` and whitened features ``phi(x) = L^-1 k(Z, x)`` the function is ``mean + phi(x)' w`` plus
-what the inducing points do not tell, and ``q(w)`` is normal. The bound on the evidence is that of the
-features alone, less half of the precisions times the variance that is left out. Everything about the readings
-enters through sums over rows, so that rows can be worked on in chunks, wherever they are.
+a part that the inducing points do not explain, and ``q(w)`` is normal. The ELBO is the evidence of the
+features alone, less half of the precisions times the variance that is left out. Observations enter only
+through sums over rows, so that rows can be worked on in chunks, in memory or not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Features:
         return self.whiten.half_solve(self.kernel(self.Z, X))
 
     def chunk(self, X: FloatArray, rows: slice) -> Chunk:
-        """Some of the rows of ``X``, with the derivative of the kernel."""
+        """Compute features of some rows of ``X``, with the derivative of the kernel."""
         linear = self.kernel.linearise(X[rows], self.Z)
         return Chunk(self, rows, X[rows], linear, self.whiten.half_solve(linear.value.T))
 
@@ -58,7 +58,7 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Sums(Block):
-    """What the readings of a chunk say, for targets less a centre.
+    """Sufficient statistics of the observations of a chunk, for targets less a centre.
 
     ``gram = sum precision phi phi'``, ``by_target`` and ``by_one`` are ``sum precision phi target`` and
     ``sum precision phi``; ``weights`` and ``weighted_target`` the same without ``phi``.
@@ -72,7 +72,7 @@ class Sums(Block):
 
 
 def sums(chunk: Chunk, target: FloatArray, precision: FloatArray) -> Sums:
-    """Of one chunk, given its targets less a centre and its precisions."""
+    """Sums of one chunk, given its targets less a centre and its precisions."""
     phi = chunk.phi
     return Sums(
         gram=gram(phi, precision),
@@ -107,7 +107,7 @@ class Solution:
 
     @cached_property
     def certainty(self) -> FloatArray:
-        """``I - A^-1``: how much is known of the weights."""
+        """``I - A^-1``: prior less posterior covariance of the weights."""
         known = -self.factor.solve(np.eye(self.weights.size, order="F"))
         diagonal(known)[:] += 1.0
         return known
@@ -148,19 +148,19 @@ def squares(columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Local(Block):
-    """The posterior at the rows of a chunk, and what these add to the bound."""
+    """Posterior at the rows of a chunk, and their contribution to the ELBO."""
 
     BY_ROW = ("mean", "variance", "left_out")
 
     mean: FloatArray
     variance: FloatArray
     left_out: FloatArray
-    bound: float
+    elbo: float
 
 
 @dataclass(frozen=True, eq=False)
 class LocalGradient(Local):
-    """The same with what they add to the derivatives by the kernel's parameters, at twice the cost."""
+    """Posterior and ELBO with derivatives by the kernel's parameters, at twice the cost."""
 
     kernel: FloatArray
 
@@ -168,14 +168,14 @@ class LocalGradient(Local):
 def local(
     solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, log_scale: FloatArray
 ) -> Local:
-    """One chunk and its sites."""
+    """Compute the posterior at one chunk, given its sites."""
     return _local(solution, chunk, product(solution.certainty, chunk.phi), target, precision, log_scale)
 
 
 def local_gradient(
     solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, log_scale: FloatArray
 ) -> LocalGradient:
-    """The same with derivatives."""
+    """Compute the posterior at one chunk with derivatives."""
     known = product(solution.certainty, chunk.phi)
     values = _local(solution, chunk, known, target, precision, log_scale)
     G = cross_cotangent(solution, chunk, known, precision, target - values.mean)
@@ -191,20 +191,20 @@ def _local(
     precision: FloatArray,
     log_scale: FloatArray,
 ) -> Local:
-    """Given ``known = certainty phi``, which derivatives need as well."""
+    """Compute it, given ``known = certainty phi``, which derivatives need as well."""
     phi = chunk.phi
     squared = squares(phi)
     left_out = np.maximum(chunk.features.kernel.diag(chunk.X) - squared, 0.0)
     mean = solution.mean + solution.weights @ phi
-    bound = float(log_scale.sum() - 0.5 * (precision @ ((target - mean) ** 2 + left_out)))
+    elbo = float(log_scale.sum() - 0.5 * (precision @ ((target - mean) ** 2 + left_out)))
     reached = np.maximum(squared - np.einsum("ij,ij->j", phi, known), 0.0)
-    return Local(mean, left_out + reached, left_out, bound)
+    return Local(mean, left_out + reached, left_out, elbo)
 
 
 def cross_cotangent(
     solution: Solution, chunk: Chunk, known: FloatArray, precision: FloatArray, error: FloatArray
 ) -> FloatArray:
-    """Derivative of the bound by the kernel between a chunk and the inducing inputs; overwrites ``known``."""
+    """Derivative of the ELBO by the kernel between a chunk and the inducing inputs; overwrites ``known``."""
     by_phi = np.multiply(known, precision, out=known)
     by_phi += np.outer(solution.weights, precision * error)
     return chunk.features.whiten.other_half_solve(by_phi).T
@@ -213,7 +213,7 @@ def cross_cotangent(
 def by_inducing_inputs(
     solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray
 ) -> FloatArray:
-    """Derivative of a chunk's part of the bound by the inducing inputs, the kernel between these held."""
+    """Derivative of a chunk's part of the ELBO by the inducing inputs, for a fixed kernel between these."""
     phi, features = chunk.phi, chunk.features
     error = target - (solution.mean + solution.weights @ phi)
     G = cross_cotangent(solution, chunk, product(solution.certainty, phi), precision, error)
@@ -231,10 +231,10 @@ class ByKernel(Block):
 def evidence_by_kernel(
     solution: Solution, chunk: Chunk, target: FloatArray, precision: FloatArray, by_left_out: FloatArray
 ) -> ByKernel:
-    """The evidence of the features, and something else that changes with what they leave out."""
+    """Derivatives of the evidence of the features, plus a term whose derivative is ``by_left_out``."""
     phi, features = chunk.phi, chunk.features
     error = target - (solution.mean + solution.weights @ phi)
-    # The bound takes off half a precision for each unit that is left out; this asks for something else.
+    # Replace -precision / 2, the derivative of the ELBO by left_out, with by_left_out.
     known = product(solution.certainty, phi)
     G = cross_cotangent(solution, chunk, known, precision, error)
     G -= features.whiten.other_half_solve((precision + 2.0 * by_left_out) * phi).T

@@ -1,8 +1,8 @@
-"""A posterior that allows for kernel parameters which the data determine only roughly.
+"""A posterior that includes the uncertainty of kernel parameters.
 
 For parameters ``theta ~ N(best, covariance)`` the variance of the function is, by the law of total variance,
-what it is at the best parameters plus the variance of the mean. The latter is taken along the principal
-directions of the covariance: how far does the mean move if the parameters move by one standard deviation?
+that at the best parameters plus the variance of the mean. The latter is computed by moving the parameters by
+one standard deviation along each principal direction of the covariance.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sturdygp.gp.sites import Sites
 from sturdygp.kernels.base import Kernel
 from sturdygp.linalg.cholesky import symmetric_eigen
 
-# Parameters are logarithms: what is uncertain by more than a factor e is not described by a derivative.
+# Largest variance of a log parameter: beyond a factor e, a linear approximation of the mean fails.
 LARGEST_VARIANCE = 1.0
 
 
@@ -43,7 +43,7 @@ class UncertainPosterior(Posterior):
     def around(
         cls, best: Posterior, X: Inputs, prior_at: Callable[[Kernel], Prior], covariance: FloatArray
     ) -> Self:
-        """For a covariance of the kernel's logarithmic parameters; it costs a factorisation for each."""
+        """Build it from a covariance of the kernel's log parameters; each direction costs a factorisation."""
         kernel, sites = best.kernel, best.sites
         moved = []
         for step in principal_steps(covariance):
@@ -62,25 +62,25 @@ class UncertainPosterior(Posterior):
 
     @property
     def left_out(self) -> FloatArray | float:
-        """At the best parameters."""
+        """Left-out prior variance at the best parameters."""
         return self.best.left_out
 
     @property
     def log_evidence(self) -> float:
-        """At the best parameters."""
+        """Log evidence at the best parameters."""
         return self.best.log_evidence
 
     def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
-        """At the best parameters."""
+        """Derivatives at the best parameters."""
         return self.best.gradient(by_left_out)
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
         return self._widened(self.best.marginals())
 
-    def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay."""
-        return self._widened(self.best.leave_one_out(share))
+    def leave_one_out(self, power: float = 1.0) -> Marginals:
+        """Posterior at each training input without a power of its site; kernel and mean stay."""
+        return self._widened(self.best.leave_one_out(power))
 
     def predict_mean(self, Z: FloatArray) -> FloatArray:
         """Posterior mean of the function at the rows of ``Z``."""
@@ -88,7 +88,7 @@ class UncertainPosterior(Posterior):
 
     @property
     def mean_function(self) -> MeanFunction:
-        """That of the best parameters."""
+        """Mean function at the best parameters."""
         return self.best.mean_function
 
     def predict(self, Z: FloatArray) -> Marginals:
@@ -103,7 +103,7 @@ class UncertainPosterior(Posterior):
         return covariance + moves.T @ moves
 
     def compact(self) -> Self:
-        """The same posterior without what only fitting needs; small enough to keep and to pickle."""
+        """Drop what only fitting needs; the rest is small enough to keep and to pickle."""
         return type(self)(self.kernel, self.sites, self.mean, self.X, self.best.compact(), self.moved)
 
     def _widened(self, marginals: Marginals) -> Marginals:
@@ -117,15 +117,15 @@ class UncertainPosterior(Posterior):
         return np.asarray((self._moves(Z, mean) ** 2).sum(axis=0))
 
     def _moves(self, Z: FloatArray, mean: FloatArray) -> FloatArray:
-        """How far the mean moves in each principal direction, one in a row."""
+        """Change of the mean along each principal direction, one in a row."""
         Z = np.asarray(Z, dtype=np.float64)
         return np.array([function(Z) - mean for function in self.moved]).reshape(len(self.moved), len(mean))
 
 
 def principal_steps(covariance: FloatArray) -> list[FloatArray]:
-    """One standard deviation along each principal direction that matters, on the whole upwards.
+    """One standard deviation along each principal direction that matters, with a positive sum of entries.
 
-    The mean is not quite linear in the parameters, and an eigenvector may point either way.
+    The sign matters, as the mean is not quite linear in the parameters; that of an eigenvector is arbitrary.
     """
     variances, directions = symmetric_eigen(covariance)
     return [

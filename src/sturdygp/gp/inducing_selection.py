@@ -1,4 +1,4 @@
-"""Where to put inducing inputs: chosen among the rows without a look at the targets, or moved uphill."""
+"""Inducing inputs: chosen among the rows, independently of the targets, or moved to raise the ELBO."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sturdygp.linalg.cholesky import pivoted_cholesky
 
 # More rows than this many for each inducing input add little to choose from.
 ROWS_TO_CHOOSE_FROM = 20
-# What a further input may add of the prior variance before it is left out as a repetition.
+# Fraction of the prior variance below which a further input is left out as a repetition.
 REPETITION = 1e-9
-# Steps by which inducing inputs are moved.
-STEPS = 30
+# Most L-BFGS steps that move inducing inputs.
+MOVING_STEPS = 30
 
 
 def chosen_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
-    """At most ``count`` rows of ``X``, each where the others tell least of the function.
+    """Choose at most ``count`` rows of ``X``, each with the largest variance given those before.
 
-    Targets play no part, so that outliers do not either. That is the greedy choice by conditional variance of
-    Burt, Rasmussen and van der Wilk (2020). Of many rows, a sample is considered: the same one in whichever
-    order they come, if they are an array.
+    This is the greedy selection by conditional variance of Burt, Rasmussen and van der Wilk (2020). Targets
+    play no part, so that outliers do not either. Of many rows a sample is considered, which does not depend
+    on the order of an array's rows.
     """
     most = min(len(X), ROWS_TO_CHOOSE_FROM * count)
     chosen = np.random.default_rng(0).choice(len(X), most, replace=False)
@@ -42,11 +42,11 @@ def chosen_inputs(kernel: Kernel, X: Inputs, count: int) -> FloatArray:
 
 
 def moved_inputs(kernel: Kernel, X: Inputs, sites: Sites, Z: FloatArray) -> FloatArray:
-    """Inducing inputs nearer to where the bound is highest, for given sites and parameters."""
-    # A site of negative precision would gain by what the inducing inputs do not tell.
+    """Move inducing inputs to raise the ELBO, for given sites and parameters."""
+    # With negative precisions, the ELBO would rise with the variance that inducing inputs leave out.
     trusted = Sites(sites.target, np.maximum(sites.precision, 0.0), sites.log_scale)
-    spread = Extent.of(X).std
-    unit = np.where(spread > 0.0, spread, 1.0)
+    std = Extent.of(X).std
+    unit = np.where(std > 0.0, std, 1.0)
 
     def loss(z: FloatArray) -> tuple[float, FloatArray]:
         try:
@@ -55,5 +55,5 @@ def moved_inputs(kernel: Kernel, X: Inputs, sites: Sites, Z: FloatArray) -> Floa
             return np.inf, np.zeros_like(z)
         return -posterior.log_evidence, -(posterior.inducing_gradient() * unit).ravel()
 
-    found = minimize(loss, (Z / unit).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    found = minimize(loss, (Z / unit).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": MOVING_STEPS})
     return np.asarray(found.x.reshape(Z.shape) * unit)

@@ -1,4 +1,4 @@
-"""Inputs of readings that may be too many for one array: what is asked of them, wherever they are."""
+"""Inputs in memory or chunked, and what is computed from them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sturdygp._typing import BoolArray, FloatArray
 T = TypeVar("T")
 
 
-# A range of more than three times that of all rows but a few at either end is that of these few: one in a
-# hundred, one at least, if there are enough rows to tell.
-STRETCHED, FEW_IN, ENOUGH_ROWS = 3.0, 100, 20
+# A range more than this many times that without a few rows at either end is due to these few: one in a
+# hundred, at least one, of at least so many rows.
+STRETCHED, EXTREME_ONE_IN, LEAST_ROWS = 3.0, 100, 20
 
 
-# Rows that are looked at together; all pairs of more would only cost time.
+# Rows in a sample whose pairwise distances are computed.
 SOME_ROWS = 2000
 
 
@@ -33,12 +33,12 @@ Merge: TypeAlias = Callable[[Iterable[T]], T]
 
 
 class Rows(ABC):
-    """A table of inputs in blocks of rows, of which only what is asked for comes into memory."""
+    """A table of inputs in blocks of rows, of which only what is needed comes into memory."""
 
     shape: tuple[int, int]
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Return the number of rows."""
         return self.shape[0]
 
     @abstractmethod
@@ -47,11 +47,11 @@ class Rows(ABC):
 
     @abstractmethod
     def where(self, kept: BoolArray) -> Rows:
-        """Only some of the rows."""
+        """Select some of the rows."""
 
     @abstractmethod
     def __getitem__(self, rows: NDArray[Any]) -> FloatArray:
-        """Some rows, by number."""
+        """Load some rows, by number."""
 
 
 Inputs: TypeAlias = FloatArray | Rows
@@ -63,19 +63,19 @@ def gather(X: Inputs, work: Work[T], merge: Merge[T]) -> T:
 
 
 def where(X: Inputs, kept: BoolArray) -> Inputs:
-    """Only some of the rows, wherever they are."""
+    """Select some of the rows, in memory or chunked."""
     return X.where(kept) if isinstance(X, Rows) else X[kept]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What is found of some rows: fields with a value for each row follow each other, all others add up."""
+    """Results for some rows: fields with a value for each row are concatenated, all others add up."""
 
     BY_ROW: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
-        """All rows together. Sums are added as they come, so that one at a time is in memory."""
+        """Join the results of all blocks; sums are added as they come, so that one at a time is in memory."""
         sums: dict[str, Any] = {}
         rows: dict[str, list[FloatArray]] = {name: [] for name in cls.BY_ROW}
         for part in parts:
@@ -89,18 +89,18 @@ class Block:
 
 
 def joined(parts: Iterable[FloatArray]) -> FloatArray:
-    """Blocks one below the other."""
+    """Concatenate blocks."""
     return np.concatenate(list(parts))
 
 
 def total(parts: Iterable[FloatArray]) -> FloatArray:
-    """Blocks added up."""
+    """Add up blocks."""
     return reduce(np.add, parts)
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
-    """Where the rows of a table lie, column by column."""
+class ColumnMoments:
+    """Count, range, mean and sum of squared deviations of each column."""
 
     count: int
     low: FloatArray
@@ -110,17 +110,17 @@ class Spread:
 
     @classmethod
     def of(cls, X: Inputs) -> Self:
-        """All rows."""
+        """Compute them over all rows."""
         return gather(X, cls._of_array, cls._of_parts)
 
     @property
     def range(self) -> FloatArray:
-        """Largest less smallest."""
+        """Largest value less the smallest, of each column."""
         return self.high - self.low
 
     @property
     def std(self) -> FloatArray:
-        """Standard deviation."""
+        """Standard deviation of each column."""
         return np.sqrt(self.scatter / self.count)
 
     @classmethod
@@ -146,7 +146,7 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """How far the rows reach, column by column, but for a few that lie far from all others.
+    """Range and standard deviation of each column, without a few rows far from all others.
 
     A clock that was reset, or a fill value, in one row would otherwise stretch a column. ``reach`` is the
     largest less the smallest of all rows.
@@ -158,18 +158,18 @@ class Extent:
 
     @classmethod
     def of(cls, X: Inputs) -> Self:
-        """Where the range is stretched, without the few rows at either end."""
-        spread, some = Spread.of(X), np.sort(evenly_spaced(X), axis=0)
-        few = max(len(some) // FEW_IN, 1) if len(some) >= ENOUGH_ROWS else 0
+        """Compute them, without the extreme rows of columns whose range these stretch."""
+        moments, some = ColumnMoments.of(X), np.sort(evenly_spaced(X), axis=0)
+        few = max(len(some) // EXTREME_ONE_IN, 1) if len(some) >= LEAST_ROWS else 0
         low, high = some[few], some[-1 - few]
-        stretched = (high > low) & (spread.range > STRETCHED * (high - low))
+        stretched = (high > low) & (moments.range > STRETCHED * (high - low))
         return cls(
-            np.where(stretched, high - low, spread.range),
-            np.where(stretched, np.clip(some, low, high).std(axis=0), spread.std),
-            spread.range,
+            np.where(stretched, high - low, moments.range),
+            np.where(stretched, np.clip(some, low, high).std(axis=0), moments.std),
+            moments.range,
         )
 
 
 def evenly_spaced(X: Inputs) -> FloatArray:
-    """Some of the rows, if they are many."""
+    """Select evenly spaced rows if there are many."""
     return np.asarray(X[np.linspace(0, len(X) - 1, min(len(X), SOME_ROWS)).astype(int)])

@@ -1,4 +1,4 @@
-"""A process in few directions: features to try many hypotheses on, and fast variances at many points."""
+"""Low-rank approximations: features for screening, and fast variances at many points."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from sturdygp.linalg.cholesky import (
 )
 from sturdygp.linalg.lapack import product
 
-# Directions are left out once none has more than this share of the largest entry of ``A``, not far from what
-# rounding leaves. They are not used where a larger share of a variance than the second might be missed with
-# them, at the very worst (where no precision is negative): errors are smaller than that by many orders.
-NEGLIGIBLE, WORST = 1e-13, 1e-3
+# Directions are left out once none has more than this fraction of the largest entry of ``A``, near rounding.
+# The reduction is not used where its worst-case error is a larger fraction of a variance than the second (for
+# precisions that are not negative); actual errors are smaller by many orders of magnitude.
+NEGLIGIBLE_DIRECTION, WORST_ERROR = 1e-13, 1e-3
 
 
-# A product with more rows than this share of the readings would save little.
-MOST_ROWS = 1.0 / 3.0
+# Largest number of rows as a fraction of the observations: a product with more would save little.
+MOST_DIRECTIONS = 1.0 / 3.0
 
 
-# Readings below which a triangular solve is cheap, and points to predict for each that repay the directions.
-LEAST_READINGS, POINTS_PER_READING = 200, 4
+# Number of observations below which a triangular solve is cheap, and points to predict per observation that
+# repay the search for directions.
+LEAST_OBSERVATIONS, POINTS_PER_OBSERVATION = 200, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Reduction:
 
     @classmethod
     def of(cls, factor: SiteFactor, kernel: Kernel, X: FloatArray) -> Self | None:
-        """In the directions that matter, or None if they are many."""
+        """Reduce to the directions that matter; None if they are many."""
         D = np.sqrt(np.abs(factor.precision))
         Q = _basis(kernel, X, D)
         if Q is None:
@@ -55,29 +56,29 @@ class Reduction:
         return cls(np.asfortranarray(rows[values > 0.0]), np.asfortranarray(rows[values < 0.0]))
 
     def __call__(self, b: FloatArray) -> FloatArray:
-        """For each column of a Fortran-ordered ``b``."""
+        """Evaluate for each column of a Fortran-ordered ``b``."""
         return _squares(self.added, b) - _squares(self.taken, b)
 
 
-def worthwhile(points: int, readings: int) -> bool:
-    """Whether so many points to predict repay the search for directions."""
-    return readings >= LEAST_READINGS and points >= POINTS_PER_READING * readings
+def worthwhile(points: int, observations: int) -> bool:
+    """True if so many points to predict repay the search for directions."""
+    return observations >= LEAST_OBSERVATIONS and points >= POINTS_PER_OBSERVATION * observations
 
 
 def _basis(kernel: Kernel, X: FloatArray, D: FloatArray) -> FloatArray | None:
-    """Orthonormal columns that span ``A`` but for what is negligible, or None if many or unsure.
+    """Orthonormal columns that span ``A`` up to a negligible rest; None if they are many or inaccurate.
 
-    The trace of what ``A`` has beyond them is the share of the prior variance that might be missed, and no
-    posterior variance is less than ``1 / (1 + trace(A))`` of that.
+    The trace of the rest bounds the fraction of the prior variance that is missed, and every posterior
+    variance is at least ``1 / (1 + trace(A))`` of the prior one.
     """
-    diagonal, most = D**2 * kernel.diag(X), int(MOST_ROWS * len(X))
-    if len(X) * NEGLIGIBLE * diagonal.max() * (1.0 + diagonal.sum()) > WORST:
+    diagonal, most = D**2 * kernel.diag(X), int(MOST_DIRECTIONS * len(X))
+    if len(X) * NEGLIGIBLE_DIRECTION * diagonal.max() * (1.0 + diagonal.sum()) > WORST_ERROR:
         return None
 
     def column(i: int) -> FloatArray:
         return np.asarray(D * D[i] * kernel(X, X[i : i + 1])[:, 0])
 
-    F, pivots = pivoted_cholesky(diagonal, column, most, NEGLIGIBLE)
+    F, pivots = pivoted_cholesky(diagonal, column, most, NEGLIGIBLE_DIRECTION)
     return orthonormal(F) if 0 < len(pivots) < most else None
 
 
@@ -88,17 +89,17 @@ def _squares(rows: FloatArray, b: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", h, h))
 
 
-# Prior precision of the level, for targets of unit scale: nearly none.
-LEVEL_PRECISION = 1e-3
+# Prior precision of the constant, for targets of unit scale: nearly none.
+CONSTANT_PRECISION = 1e-3
 
 
-# Share of the prior variance that features may leave out everywhere.
-LEFT_OUT = 1e-3
+# Fraction of the prior variance that features may leave out at any row.
+LEFT_OUT_FRACTION = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class RoughPosterior:
-    """The function at the inputs; ``amplitude`` is the factor of the kernel that its weights suggest."""
+    """Marginals and log evidence; ``amplitude`` is the kernel factor that the weights imply."""
 
     marginals: Marginals
     log_evidence: FloatArray
@@ -107,7 +108,7 @@ class RoughPosterior:
 
 @dataclass(frozen=True, eq=False)
 class RoughPrior:
-    """``f = level + features w``, with ``features features'`` near the kernel matrix."""
+    """``f = constant + features w``, with ``features features'`` near the kernel matrix."""
 
     basis: FloatArray
 
@@ -115,28 +116,28 @@ class RoughPrior:
     def of(cls, kernel: Kernel, X: FloatArray, rank: int) -> Self:
         """At most ``rank`` features of a kernel; they cost O(n rank^2).
 
-        Where all rows are alike to the kernel the first is a pivot: so they have an order of their own.
+        Rows are sorted, so that the choice among equal pivots does not depend on their order.
         """
         order = np.lexsort(X.T)
         rows = X[order]
         features, _ = pivoted_cholesky(
-            kernel.diag(rows), lambda row: kernel(rows, rows[row : row + 1])[:, 0], rank, LEFT_OUT
+            kernel.diag(rows), lambda row: kernel(rows, rows[row : row + 1])[:, 0], rank, LEFT_OUT_FRACTION
         )
         return cls(np.column_stack([np.ones(len(X)), features[np.argsort(order)]]))
 
     @property
     def rank(self) -> int:
-        """The number of features, at least one."""
+        """Number of features, at least one."""
         return max(int(self.basis.shape[1]) - 1, 1)
 
     def condition(self, sites: Sites, amplitude: FloatArray) -> RoughPosterior:
         """Condition on sites, the kernel multiplied by ``amplitude``.
 
-        Axes before the last one of the sites, and all of the amplitude, tell apart several sets of sites.
+        Leading axes of the sites, and all axes of the amplitude, distinguish several sets of sites.
         """
         basis, size = self.basis.T, self.basis.shape[1]
         weight_precision = np.empty((*amplitude.shape, size))
-        weight_precision[..., 0], weight_precision[..., 1:] = LEVEL_PRECISION, 1.0 / amplitude[..., None]
+        weight_precision[..., 0], weight_precision[..., 1:] = CONSTANT_PRECISION, 1.0 / amplitude[..., None]
         A = (sites.precision[..., None, :] * basis) @ self.basis
         A[..., range(size), range(size)] += weight_precision
         lower, half = small_factors(A)

@@ -189,7 +189,7 @@ class Chain:
                 piece.nodes.start,
             )
             if derive:
-                by_kernel += self.transitions.derivatives(piece.dt, by_flow[:-1], by_noise[:-1])
+                by_kernel += self.transitions.derivatives(piece.dt, piece.tables, by_flow[:-1], by_noise[:-1])
                 first += by_noise[-1]
         if derive and self.steps.first:
             by_kernel += self.transitions.initial_derivatives(self.begins, first)

@@ -1,4 +1,4 @@
-"""The seam between methods and linear algebra: what a method may ask of a posterior."""
+"""Interface between methods and linear algebra: priors and posteriors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Posterior(ABC):
 
     @property
     def left_out(self) -> FloatArray | float:
-        """Prior variance at each training input that no site reaches; inducing inputs leave some out."""
+        """Prior variance at each training input that inducing inputs do not explain."""
         return 0.0
 
     @property
@@ -84,8 +84,8 @@ class Posterior(ABC):
     def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
         """Derivatives of the log evidence.
 
-        ``by_left_out`` is the derivative by the variance that is left out, where some is, if that is not the
-        one of the variational bound.
+        ``by_left_out`` is the derivative by the variance that inducing inputs leave out, if it is not that of
+        the ELBO.
         """
 
     @abstractmethod
@@ -93,8 +93,8 @@ class Posterior(ABC):
         """The posterior of the function at each training input."""
 
     @abstractmethod
-    def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay."""
+    def leave_one_out(self, power: float = 1.0) -> Marginals:
+        """Posterior at each training input without a power of its site; kernel and mean stay."""
 
     def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
         """Derivatives of a function of the leave-one-out moments, given those with respect to the moments."""
@@ -115,11 +115,11 @@ class Posterior(ABC):
     @property
     @abstractmethod
     def mean_function(self) -> MeanFunction:
-        """The mean by itself, in as little memory as it takes."""
+        """Mean as a function, in as little memory as possible."""
 
     @abstractmethod
     def compact(self) -> Self:
-        """The same posterior without what only fitting needs; small enough to keep and to pickle."""
+        """Drop what only fitting needs; the rest is small enough to keep and to pickle."""
 
     def sample(self, Z: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
         """Joint draws of the function at the rows of ``Z``, shape (len(Z), size)."""
@@ -141,30 +141,30 @@ class Prior(ABC):
         """Condition on sites; the mean maximises the evidence unless it is given."""
 
     @abstractmethod
-    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
-        """The posterior mean for these sites, roughly and without a factorisation; None if that is dear.
+    def anticipate(self, sites: Sites, near: Posterior, warm_start: FloatArray | None) -> Anticipated | None:
+        """Approximate the posterior mean for these sites without a factorisation; None if that is expensive.
 
-        ``near`` is a posterior with a similar kernel and similar sites; ``guess`` is what an earlier
-        anticipation ended with.
+        ``near`` is a posterior with a similar kernel and similar sites; ``warm_start`` is the solution of an
+        earlier anticipation.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Anticipated:
-    """The mean of the function at each row, and where a further anticipation may begin."""
+    """Mean of the function at each row, and the solution from which a further anticipation can begin."""
 
     mean: FloatArray
-    guess: FloatArray
+    solution: FloatArray
 
 
 def chunks(rows: int, columns: int) -> Iterator[slice]:
     """Slices of the rows of a matrix so that one slice stays within ``CHUNK_ENTRIES``."""
     step = max(1, CHUNK_ENTRIES // columns)
-    return (slice(start, start + step) for start in range(0, rows, step))
+    return (slice(first, first + step) for first in range(0, rows, step))
 
 
 def check_test_inputs(Z: FloatArray, columns: int) -> FloatArray:
-    """Refuse inputs that are not like those trained on."""
+    """Refuse inputs that do not match those of the fit."""
     Z = check_inputs(Z, "Z")
     if Z.shape[1] != columns:
         raise ValueError(f"Z has {Z.shape[1]} columns but the training inputs have {columns}")

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from sturdygp._compiled import Static, compiled, inlined, set_known, static, written_out
+from sturdygp._compiled import LARGEST, Static, compiled, inlined, set_known, static, written_out
 
 # Products of 1 + w s are gathered between these before their logarithm is taken.
 LARGE, SMALL = 1e150, 1e-150
@@ -65,14 +65,16 @@ def layout(blocks: tuple[int, ...]) -> tuple[list[int], list[int]]:
 
 @inlined
 def dot(n: Static, a: Any, b: Any) -> Any:
-    """In four sums, none of which waits for another."""
-    part = np.empty(4, a.dtype)
-    for c in range(n):
-        if c < 4:
-            part[c] = a[c] * b[c]
-        else:
+    """Of an even number of entries, in four sums of which none waits for another; two in a loop."""
+    part = np.zeros(4, a.dtype)
+    if n <= 2 * LARGEST:
+        for c in range(n):
             part[c % 4] += a[c] * b[c]
-    return part[0] + part[1] if n < 4 else (part[0] + part[1]) + (part[2] + part[3])
+    else:
+        for c in range(0, n, 2):
+            part[0] += a[c] * b[c]
+            part[1] += a[c + 1] * b[c + 1]
+    return (part[0] + part[1]) + (part[2] + part[3])
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Gaussian sites: what a robust method makes of the observations."""
+"""Gaussian sites, one factor for each observation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TINY = np.finfo(np.float64).tiny
 class Sites:
     """One factor ``exp(log_scale - precision (target - f)^2 / 2)`` for each observation.
 
-    A precision of zero says nothing about ``f``: a missing or rejected observation. A
-    negative one widens the posterior; only expectation propagation makes them. The last axis is that of
-    observations; those before it, if any, tell apart several sets of sites.
+    A site of precision zero carries no information: the observation is missing or rejected. One of negative
+    precision widens the posterior; only expectation propagation has them. The last axis is that of
+    observations; leading axes, if any, distinguish several sets of sites.
     """
 
     target: FloatArray
@@ -45,26 +45,26 @@ class Sites:
     @classmethod
     def gaussian(cls, target: FloatArray, variance: FloatArray | float) -> Self:
         """The sites of normal observations ``target ~ N(f, variance)``."""
-        spread = np.broadcast_to(np.asarray(variance, dtype=np.float64), target.shape)
-        if not np.all(spread > 0):
-            raise ValueError(f"variance must be positive, got a least value of {spread.min():g}")
-        return cls(target, 1.0 / spread, -0.5 * (LOG_2PI + np.log(spread)))
+        variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), target.shape)
+        if not np.all(variances > 0):
+            raise ValueError(f"variance must be positive, got a least value of {variances.min():g}")
+        return cls(target, 1.0 / variances, -0.5 * (LOG_2PI + np.log(variances)))
 
     @property
     def centre(self) -> float:
-        """A central target: measured from it, a large common offset costs no digits."""
+        """Weighted mean of targets; subtracting it keeps the digits that a common offset would cost."""
         size = np.abs(self.precision)
         return float(self.target @ size) / max(float(size.sum()), TINY)
 
     def check_rows(self, rows: int) -> None:
-        """Refuse sites that do not go with so many rows of inputs."""
+        """Refuse sites that do not match the number of rows of inputs."""
         if self.target.shape != (rows,):
             raise ValueError(f"X has {rows} rows but there are {len(self)} sites; they must match")
 
     def __getitem__(self, rows: slice) -> Sites:
-        """Some of the sites."""
+        """Select some of the sites."""
         return Sites(self.target[..., rows], self.precision[..., rows], self.log_scale[..., rows])
 
     def __len__(self) -> int:
-        """The number of observations."""
+        """Return the number of observations."""
         return int(self.target.shape[-1])

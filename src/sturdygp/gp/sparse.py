@@ -1,6 +1,6 @@
-"""A Gaussian process that looks at its readings through a few inducing inputs (Titsias, 2009).
+"""A sparse Gaussian process with inducing inputs (Titsias, 2009), behind the interface of posteriors.
 
-The seam's side of it; the mathematics, chunk by chunk, is in :mod:`sturdygp.gp.features`.
+The mathematics, chunk by chunk, is in :mod:`sturdygp.gp.features`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ KEPT_ENTRIES = 1 << 25
 
 @dataclass(frozen=True, eq=False)
 class SparsePrior(Prior):
-    """A Gaussian process at the rows of ``X``, seen through inducing inputs."""
+    """A Gaussian process at the rows of ``X``, with inducing inputs."""
 
     features: Features
     X: Inputs
@@ -74,7 +74,7 @@ class SparsePrior(Prior):
         return gather(self.X, self.features.kernel.diag, joined)
 
     def condition(self, sites: Sites, mean: float | None = None) -> SparsePosterior:
-        """Condition on sites; the mean maximises the bound unless it is given."""
+        """Condition on sites; the mean maximises the ELBO unless it is given."""
         sites.check_rows(len(self.X))
         centre = sites.centre
         everything = self.gather(sums, Sums.joined, sites.target - centre, sites.precision)
@@ -84,7 +84,7 @@ class SparsePrior(Prior):
     def gather(self, work: Work[T], merge: Merge[T], *by_row: FloatArray) -> T:
         """Work on each chunk of rows with its part of the arrays, and join the results."""
         if isinstance(self.X, Rows):
-            # What a block needs of the process is small: its kernel and the inducing inputs.
+            # Only the kernel and the inducing inputs are sent to a block.
             at_block = partial(gather_block, work, merge, self.features.kernel, self.features.Z)
             return self.X.gather(at_block, merge, *by_row)
         made = self._kept if self.few else self._made()
@@ -92,7 +92,7 @@ class SparsePrior(Prior):
 
     @property
     def few(self) -> bool:
-        """Whether all features may stay in memory, so that they are computed once."""
+        """True if all features may stay in memory, so that they are computed once."""
         here = not isinstance(self.X, Rows)
         return here and len(self.X) * len(self.features.Z) <= KEPT_ENTRIES
 
@@ -101,21 +101,21 @@ class SparsePrior(Prior):
         return list(self._made())
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy does not take features along: they are made again where they are needed."""
+        """Leave features out of a copy: they are computed again where they are needed."""
         return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def _made(self) -> Iterator[Chunk]:
         if isinstance(self.X, Rows):
-            raise TypeError("rows that are elsewhere are worked on there")
+            raise TypeError("chunked rows are worked on where they are")
         X = self.X
         return (self.features.chunk(X, rows) for rows in chunks(len(X), len(self.features.Z)))
 
-    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
-        """By conjugate gradients if features are kept; otherwise two looks at all rows, and only once."""
+    def anticipate(self, sites: Sites, near: Posterior, warm_start: FloatArray | None) -> Anticipated | None:
+        """Anticipate by conjugate gradients if features are kept; otherwise by two passes, and only once."""
         if not isinstance(near, SparsePosterior):
             raise TypeError(f"a sparse process is anticipated from a sparse posterior, got {type(near)}")
         if not self.few:
-            return None if guess is not None else self._anticipate_once(sites, near)
+            return None if warm_start is not None else self._anticipate_once(sites, near)
 
         def gathered(values: FloatArray) -> FloatArray:
             return self.gather(lambda chunk, part: chunk.phi @ part, total, sites.precision * values)
@@ -123,7 +123,7 @@ class SparsePrior(Prior):
         weights = solve_nearly(
             lambda v: v + gathered(self._weighted_features(v)),
             gathered(sites.target - near.mean),
-            near.solution.weights if guess is None else guess,
+            near.solution.weights if warm_start is None else warm_start,
             near.solution.factor.solve,
         )
         return Anticipated(near.mean + self._weighted_features(weights), weights)
@@ -157,10 +157,10 @@ class SparsePosterior(Posterior):
         """A lower bound on the log evidence of the exact process."""
         solution = self.solution
         penalty = solution.factor.log_det + float(solution.weights @ solution.weights)
-        return self._local.bound - 0.5 * penalty
+        return self._local.elbo - 0.5 * penalty
 
     def gradient(self, by_left_out: FloatArray | None = None) -> EvidenceGradient:
-        """Derivatives of the bound; of the evidence of the features if the rest is told."""
+        """Derivatives of the ELBO; with ``by_left_out``, of the evidence of the features and that term."""
         across = self._by_kernel(by_left_out)
         m = self.marginals()
         pull = self.sites.precision * (self.sites.target - m.mean)
@@ -173,7 +173,7 @@ class SparsePosterior(Posterior):
         )
 
     def inducing_gradient(self) -> FloatArray:
-        """Derivatives of the bound by the inducing inputs, for the same sites and parameters."""
+        """Derivatives of the ELBO by the inducing inputs, for the same sites and parameters."""
         work = partial(by_inducing_inputs, self.solution)
         across = self.prior.gather(work, total, self.sites.target, self.sites.precision)
         # Each inducing input stands on both sides of the kernel between them.
@@ -183,16 +183,16 @@ class SparsePosterior(Posterior):
 
     @property
     def left_out(self) -> FloatArray:
-        """Prior variance at each training input that the inducing inputs do not tell of."""
+        """Prior variance at each training input that the inducing inputs do not explain."""
         return self._local.left_out
 
     def marginals(self) -> Marginals:
         """The posterior of the function at each training input."""
         return Marginals(self._local.mean, self._local.variance)
 
-    def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay."""
-        m, tau = self.marginals(), share * self.sites.precision
+    def leave_one_out(self, power: float = 1.0) -> Marginals:
+        """Posterior at each training input without a power of its site; kernel and mean stay."""
+        m, tau = self.marginals(), power * self.sites.precision
         reached = m.variance - self.left_out
         variance = reached / (1.0 - tau * reached)
         return Marginals(m.mean - tau * (self.sites.target - m.mean) * variance, self.left_out + variance)
@@ -218,7 +218,7 @@ class SparsePosterior(Posterior):
 
     @property
     def mean_function(self) -> SparseMean:
-        """The mean by itself, which needs no factor of the weights."""
+        """Mean as a function, which needs no factor of the weights."""
         return SparseMean(self.features, self.solution.weights, self.mean)
 
     def predict(self, Z: FloatArray) -> Marginals:
@@ -235,12 +235,12 @@ class SparsePosterior(Posterior):
         return np.asarray(self.kernel(Z) - phi.T @ phi + half.T @ half)
 
     def compact(self) -> Self:
-        """The same posterior without the features of its inputs."""
+        """Drop the features of the training inputs."""
         return replace(self, prior=replace(self.prior))
 
     @property
     def _local(self) -> Local:
-        """What needs another look at all rows; without derivatives, unless these have been asked for."""
+        """Results of another pass over all rows; with derivatives only if these were computed."""
         with_derivatives: Local | None = vars(self).get("_local_gradient")
         return self._local_values if with_derivatives is None else with_derivatives
 
@@ -255,7 +255,7 @@ class SparsePosterior(Posterior):
         return self.prior.gather(work, LocalGradient.joined, sites.target, sites.precision, sites.log_scale)
 
     def _by_kernel(self, by_left_out: FloatArray | None) -> ByKernel:
-        """Derivatives by the kernel at all rows; those of the bound are known already."""
+        """Derivatives by the kernel at all rows; those of the ELBO are known already."""
         if by_left_out is None:
             return ByKernel(self._local_gradient.kernel, self.solution.gram)
         work, sites = partial(evidence_by_kernel, self.solution), self.sites
@@ -263,7 +263,7 @@ class SparsePosterior(Posterior):
 
     @property
     def _known(self) -> FloatArray:
-        """``w w' - I + A^-1``: what the evidence adds to ``S`` below."""
+        """``w w' - I + A^-1``: the part of ``S`` below that is known without a pass over rows."""
         w = self.solution.weights
         return np.outer(w, w) - self.solution.certainty
 
@@ -287,14 +287,14 @@ class SparsePosterior(Posterior):
 
 
 def weighted_features(weights: FloatArray, chunk: Chunk) -> FloatArray:
-    """The function less its mean, at each row of a chunk."""
+    """Function less its mean, at each row of a chunk."""
     return weights @ chunk.phi
 
 
 def gather_block(
     work: Work[T], merge: Merge[T], kernel: Kernel, Z: FloatArray, X: FloatArray, *by_row: FloatArray
 ) -> T:
-    """The part of a block, where it is."""
+    """Work on one block of rows, where it is."""
     return SparsePrior.at(kernel, X, Z).gather(work, merge, *by_row)
 
 
@@ -307,7 +307,7 @@ class ScoreSums(Block):
 
 
 def score_sums(chunk: Chunk, precision: FloatArray, a: FloatArray, b: FloatArray) -> ScoreSums:
-    """Of one chunk."""
+    """Sums of one chunk."""
     return ScoreSums(chunk.phi @ (precision * a), gram(chunk.phi, precision**2 * b))
 
 
@@ -324,7 +324,9 @@ class ByFeatures(Block):
 
 
 def score_by_features(solution: Solution, total: ScoreSums, chunk: Chunk, by_row: FloatArray) -> ByFeatures:
-    """One chunk, given the sums over all; of each row precision, ``alpha``, ``a``, ``b`` and ``by_variance``.
+    """Derivatives of one chunk, given the sums over all.
+
+    Each row of ``by_row`` holds precision, ``alpha``, ``a``, ``b`` and ``by_variance``.
 
     The function changes by ``sum_ij G_ij d(phi_i' phi_j) + sum_i by_variance_i d left_i`` with
     ``G = R a alpha' - R diag(b) R`` and ``left_i`` the prior variance that the features leave out.

@@ -1,6 +1,6 @@
 """Algorithm 1 of the paper to the letter: variational generalised EM with gradient descent on the kernel.
 
-It is the reference for the fast solver: one block update, one function, and the bound after each.
+It is the reference for the collapsed solver: one function for each block update, and the ELBO after each.
 ``K`` stands for the kernel matrix with ``JITTER`` added to its diagonal throughout.
 
 The algorithm ends with one more E-step at the learned parameters ``m``, ``kappa``, ``sigma^2`` and ``b``:
@@ -91,18 +91,18 @@ class GemState:
         return condition(self.kernel, self.X, sites, self.mean)
 
     @property
-    def bound(self) -> float:
+    def elbo(self) -> float:
         """The evidence lower bound at these parameters and factors, with every constant.
 
-        That is the expected log of the joint density, plus the entropy of the factors; the joint
-        density is the right-hand side of eq:joint_posterior_all_unknowns.
+        It is the expected log of the joint density plus the entropy of the factors; the joint density is the
+        right-hand side of eq:joint_posterior_all_unknowns.
         """
-        extra = np.array([log(self.noise_variance)])
+        parameters = np.array([log(self.noise_variance)])
         divergence = PriorTerm.at(self.kernel, self.X).objective(self.D) - 0.5 * (
             len(self.X) + self.log_det_C
         )
-        expected = expected_log_sites(self.model.sites(extra, self.multipliers), self.marginals)
-        return expected - divergence + self.model.log_prior(extra, self.multipliers)
+        expected = expected_log_sites(self.model.sites(parameters, self.multipliers), self.marginals)
+        return expected - divergence + self.model.log_prior(parameters, self.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +142,11 @@ def jittered(K: FloatArray) -> FloatArray:
 def initial_state(
     model: AsorModel, X: FloatArray, kernel: Kernel, noise_variance: float, rate: float
 ) -> GemState:
-    """The start of Algorithm 1: all weights one, the mean at the median target."""
+    """Initialisation of Algorithm 1: all weights one, the mean at the median target."""
     n, mean = len(X), float(np.median(model.y))
-    start = Multipliers.all_nominal(n, rate, model.prior)
+    multipliers = Multipliers.all_inliers(n, rate, model.prior)
     mu, C, precision = np.full(n, mean), np.eye(n), np.zeros(n)
-    return GemState(model, X, kernel, noise_variance, mean, start, mu, C, 0.0, precision)
+    return GemState(model, X, kernel, noise_variance, mean, multipliers, mu, C, 0.0, precision)
 
 
 def update_function(state: GemState) -> GemState:
@@ -188,8 +188,8 @@ def update_slab_rate(state: GemState) -> GemState:
     q, a = state.multipliers, state.model.prior.slab_shape
     rate = update_rate(q, state.model.prior)
     # E[log p(I | b)] of the slab: a log b - b E[I].
-    slab = 1.0 - q.nominal
-    change = slab * a * (log(rate) - log(q.rate)) - (q.weight - q.nominal) * (rate - q.rate)
+    slab = 1.0 - q.inlier_proba
+    change = slab * a * (log(rate) - log(q.rate)) - (q.weight - q.inlier_proba) * (rate - q.rate)
     return replace(state, multipliers=replace(q, rate=rate, log_scale=q.log_scale + change))
 
 
@@ -223,7 +223,7 @@ def parameter_units(kernel: Kernel) -> FloatArray:
 def backtrack(
     X: FloatArray, D: FloatArray, kernel: Kernel, value: float, g: FloatArray, unit: FloatArray
 ) -> tuple[tuple[Kernel, PriorTerm] | None, int]:
-    """Halve the step until eq:kernel_backtracking_rule holds; also say how many candidates it took."""
+    """Halve the step until eq:kernel_backtracking_rule holds; also return how many candidates it took."""
     length, tried, step = max(1.0, float(np.linalg.norm(g))), 0, STEP
     low, high = kernel.bounds.T
     while step >= SMALLEST_STEP:

@@ -18,7 +18,7 @@ MODE_STEPS = 200
 MODE_TOLERANCE = 1e-9
 
 
-# Least size of a curvature relative to the nominal precision: the site's target divides by it.
+# Least size of a curvature relative to the noise precision: the site's target divides by it.
 LEAST_CURVATURE = 1e-8
 
 
@@ -41,10 +41,10 @@ class LaplaceFit:
 
 
 def approximate(
-    prior: ExactPrior, y: FloatArray, likelihood: TLikelihood, mean: float, start: FloatArray
+    prior: ExactPrior, y: FloatArray, likelihood: TLikelihood, mean: float, initial: FloatArray
 ) -> LaplaceFit:
-    """Find the mode from ``start`` and expand there."""
-    mode, count = find_mode(prior, y, likelihood, mean, start)
+    """Find the mode from ``initial`` and expand there."""
+    mode, count = find_mode(prior, y, likelihood, mean, initial)
     r = y - mode
     slope, _, third = likelihood.curvature(r)
     sites = expansion(y, mode, likelihood)
@@ -55,28 +55,28 @@ def approximate(
     u = 0.5 * variance * third
     pushed = u - factor.apply(K @ u)
     by_kernel = posterior.gradient().kernel + prior.linearised.pullback(np.outer(pushed, slope))
-    value, by_slope, by_bend = likelihood.by_parameters(r)
+    value, by_slope, by_curvature = likelihood.by_parameters(r)
     moved = K @ pushed
-    by_noise, by_dof = value.sum(axis=1) - 0.5 * by_bend @ variance + by_slope @ moved
+    by_noise, by_dof = value.sum(axis=1) - 0.5 * by_curvature @ variance + by_slope @ moved
     by_mean = float(slope.sum() + pushed.sum())
     return LaplaceFit(posterior, mode, by_kernel, float(by_noise), float(by_dof), by_mean, count + 1)
 
 
 def expansion(y: FloatArray, f: FloatArray, likelihood: TLikelihood) -> Sites:
     """The likelihood to second order around ``f``, as sites."""
-    slope, bend, _ = likelihood.curvature(y - f)
+    slope, curvature, _ = likelihood.curvature(y - f)
     least = LEAST_CURVATURE / likelihood.noise
-    W = np.where(np.abs(bend) < least, np.copysign(least, bend), bend)
+    W = np.where(np.abs(curvature) < least, np.copysign(least, curvature), curvature)
     return Sites(f + slope / W, W, likelihood.log_density(y - f) + 0.5 * slope**2 / W)
 
 
 def find_mode(
-    prior: ExactPrior, y: FloatArray, likelihood: TLikelihood, mean: float, start: FloatArray
+    prior: ExactPrior, y: FloatArray, likelihood: TLikelihood, mean: float, initial: FloatArray
 ) -> tuple[FloatArray, int]:
-    """Newton's method where it climbs, else a step of EM, which always does."""
-    K, f, height, count = prior.linearised.value, start, -np.inf, 0
+    """Newton's method where it raises the log density, else a step of EM, which always does."""
+    K, f, height, count = prior.linearised.value, initial, -np.inf, 0
 
-    def climb(sites: Sites) -> tuple[FloatArray, float]:
+    def evaluate(sites: Sites) -> tuple[FloatArray, float]:
         alpha = prior.condition(sites, mean).alpha
         reached = mean + K @ alpha
         return reached, float(likelihood.log_density(y - reached).sum() - 0.5 * alpha @ (reached - mean))
@@ -84,13 +84,13 @@ def find_mode(
     while count < MODE_STEPS:
         count += 1
         try:
-            reached, higher = climb(expansion(y, f, likelihood))
+            reached, higher = evaluate(expansion(y, f, likelihood))
         except NotPositiveDefiniteError:
             higher = -np.inf
         if not higher > height:
             count += 1
             precision = likelihood.weight((y - f) ** 2) / likelihood.noise
-            reached, higher = climb(Sites(y, precision, np.zeros_like(y)))
+            reached, higher = evaluate(Sites(y, precision, np.zeros_like(y)))
         step, f, height = np.abs(reached - f).max(), reached, higher
         if step <= MODE_TOLERANCE * max(1.0, float(np.abs(f).max())):
             return f, count

@@ -1,4 +1,4 @@
-"""What inference is given: one output, a kernel to begin with, and the process behind it."""
+"""The problem that inference solves: one output, an initial kernel, and the process at its inputs."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from sturdygp.kernels.stationary import Matern52, SquaredExponential, Stationary
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 from sturdygp.optimise import Callback, Flatness
 
-# The box of the kernel: length scales relative to the range of an input, variance for scaled targets.
+# Bounds of the kernel: length scales relative to the range of an input, variance for scaled targets.
 LENGTH_SCALE_BOX = (0.02, 20.0)
 
 
 VARIANCE_BOX = (1e-4, 1e3)
 
 
-START_LENGTH_SCALE = 0.2
+INITIAL_LENGTH_SCALE = 0.2
 
 
-# The paper starts at a fifth of the median distance, other starts at all of it or a little more.
+# Length scales begin at a fifth of the median distance in the paper's initialisation, in others at all of it
+# or a little more.
 LONGER = log(5.0)
 
 
-# A second part of the kernel: its length scales at the start, in standard deviations of each input, its
-# variance, and the box of that: it may be as small as the noise.
+# A second part of the kernel: its initial length scales, in standard deviations of each input, its initial
+# variance, and the bounds of that, which may be as small as the noise.
 FINE_LENGTH_SCALE, FINE_VARIANCE, FINE_VARIANCE_BOX = 0.3, 1e-2, (1e-8, 1e3)
 EPS = np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
-class Resume:
-    """Where an earlier climb was, as plain arrays: parameters, latent part and curvature.
+class ResumeState:
+    """State of an earlier optimisation as plain arrays: parameters, latent part and curvature.
 
-    ``searched`` if other starts have had their turn. Otherwise they are tried beside it.
+    Unless other initialisations were already ``searched``, they are tried as well.
     """
 
     x: FloatArray
@@ -58,14 +59,13 @@ class Resume:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One output without missing entries, targets of about unit scale, and a kernel to start from.
+    """One output without missing entries, with targets of about unit scale, and an initial kernel.
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
-    the process is seen through them, otherwise it is exact; with ``markov`` in O(n), by a kernel with a state-space form.
-    ``added`` is what is known to come to the noise
-    variance of each reading. With ``resume`` a climb goes on from there instead of searching. The kernel is
-    ``ours`` if nobody asked for it: a method may find a better one. ``resolution`` is the step of targets
-    that are rounded.
+    the process is sparse, with ``markov`` it is exact in O(n), by a kernel with a state-space form; otherwise exact.
+    ``added`` is a known addition to the noise variance of each observation. With ``resume`` an optimisation is
+    continued instead of begun. The kernel is ``ours`` if the user gave none: a method may then extend it.
+    ``resolution`` is the step of targets that are rounded.
     """
 
     X: Inputs
@@ -76,31 +76,31 @@ class Problem:
     inducing: FloatArray | None = None
     markov: bool = False
     added: FloatArray | None = None
-    resume: Resume | None = None
+    resume: ResumeState | None = None
     ours: bool = False
     resolution: float = 0.0
 
     @property
     def least_noise(self) -> float:
-        """Standard deviation below which noise is not sought.
+        """Least standard deviation of the noise.
 
-        A rounded reading stands for an interval, and so has no density above one over its width.
+        A rounded observation stands for an interval, and so has no density above one over its width.
         """
         return max(LEAST_NOISE, self.resolution / sqrt(2.0 * pi))
 
     @property
     def noise_box(self) -> FloatArray:
-        """Lower and upper end of the logarithm of the nominal noise variance."""
+        """Bounds of the log noise variance of inliers."""
         return log_noise_box(self.least_noise)
 
     @property
     def inputs(self) -> FloatArray:
-        """``X`` as an array, which an exact process needs."""
+        """Inputs as an array, which an exact process needs."""
         return in_memory(self.X)
 
     @property
     def work(self) -> float:
-        """What a factorisation costs, up to a factor."""
+        """Cost of a factorisation, up to a factor."""
         n = len(self.X)
         if self.markov:
             return float(n)
@@ -113,19 +113,19 @@ class Problem:
 
     @cached_property
     def some_inputs(self) -> FloatArray:
-        """Some of the rows, in memory."""
+        """Evenly spaced rows, in memory."""
         return evenly_spaced(self.X)
 
     def flatness(
         self, kernel: Kernel, precision: FloatArray, others: int, variance: FloatArray | None = None
     ) -> Flatness:
-        """Where an evidence is flat in the kernel's parameters and in others after them, the noise first.
+        """Describe where the evidence is flat in the kernel's parameters and those after them, noise first.
 
         There are three such regions. Where the function has less variance than the noise of the most precise
-        observation, derivatives by the kernel's parameters are in proportion to it. Where length scales are
-        so short that no observation tells of the function elsewhere, derivatives by them are in proportion
-        to what correlation there is. Where the function follows every observation, that by the noise is in
-        proportion to what freedom it leaves. The last two show in the marginal variance of the function.
+        observation, derivatives by the kernel's parameters are proportional to it. Where length scales are so
+        short that observations are nearly independent, derivatives by them are proportional to the remaining
+        correlation. Where the function follows every observation, the derivative by the noise is proportional
+        to the remaining degrees of freedom. The last two show in the marginal variance of the function.
         """
         size = kernel.theta.size
         signal = float(kernel.diag(self.some_inputs).mean() * precision.max())
@@ -133,19 +133,19 @@ class Problem:
         goal = strength.copy()
         if variance is not None and self.inducing is None:
             prior = kernel.diag(self.inputs)
-            # Prior variance relative to that given all other observations, less one.
+            # information_i = K_ii / Var(f_i | all other observations) - 1
             information = prior * (1.0 / np.maximum(variance, EPS * prior + TINY) - precision) - 1.0
             correlation = sqrt(max(float(information.mean()), 0.0) / max(min(signal, 1.0), TINY))
             lengths = [owner is not None for owner in kernel.length_scale_of]
             goal[:size][lengths] *= min(correlation, 1.0)
-            # Degrees of freedom of the function, a share of those there are.
+            # Degrees of freedom of the function as a fraction of n: tr(T Sigma) / n
             used = float(np.mean(precision * variance))
             goal[size : size + 1] = (1.0 - used) / max(used, TINY)
         return Flatness(strength, goal)
 
     @property
     def finer(self) -> Problem | None:
-        """The same with a second part of the kernel for fine structure; None if the kernel is to stay."""
+        """The problem with a second kernel part for fine structure; None if the kernel is to stay."""
         if not self.ours or self.inducing is not None or not isinstance(self.kernel, Stationary):
             return None
         return replace(self, kernel=with_fine_part(self.kernel, self.X), ours=False)
@@ -165,7 +165,7 @@ class Problem:
 
 
 def in_memory(X: Inputs) -> FloatArray:
-    """Rows as an array; refused where they are elsewhere."""
+    """Return rows as an array; refuse chunked ones."""
     if isinstance(X, Rows):
         raise ValueError("rows that are not in memory need inducing inputs; set inducing to a number")
     return X
@@ -181,16 +181,16 @@ def median_distance(rows: FloatArray) -> float:
 
 
 def paper_length_scale(X: Inputs) -> float:
-    """The paper's start: one length scale for all inputs, a share of the median distance between them."""
-    return START_LENGTH_SCALE * median_distance(evenly_spaced(X))
+    """Initial length scale of the paper: a fraction of the median distance, one for all inputs."""
+    return INITIAL_LENGTH_SCALE * median_distance(evenly_spaced(X))
 
 
 def default_kernel(X: Inputs) -> SquaredExponential:
-    """The paper's kernel, with a start and a box that follow the inputs.
+    """The paper's kernel, with initial values and bounds that follow the inputs.
 
-    Length scales start at the paper's share of the median distance, each in standard deviations of its
-    input: in whichever units inputs come, the kernel is the same function of them. With one input that is
-    the paper's start, and with several very nearly if they have one standard deviation.
+    Length scales begin at the paper's fraction of the median distance, each in standard deviations of its
+    input: the kernel does not depend on the units of the inputs. With one input this is the paper's
+    initialisation, and very nearly so with several of the same standard deviation.
     """
     extent, some = Extent.of(X), evenly_spaced(X)
     # Of the same rows whether they are an array or in blocks, whose sums are rounded differently.
@@ -199,10 +199,10 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     # Few rows far out do not make a short length scale impossible, nor a long one that would reach them.
     ends = np.column_stack([extent.range, extent.reach])
     box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
-    start = START_LENGTH_SCALE * median_distance(some / unit) * unit
+    initial = INITIAL_LENGTH_SCALE * median_distance(some / unit) * unit
     bounds = tuple((low, high) for low, high in box.tolist())
     return SquaredExponential(
-        tuple(np.clip(start, *box.T).tolist()),
+        tuple(np.clip(initial, *box.T).tolist()),
         1.0,
         length_scale_bounds=bounds,
         variance_bounds=VARIANCE_BOX,
@@ -223,7 +223,7 @@ def default_kernel_over_time(X: FloatArray) -> Matern52:
 
 
 def with_fine_part(kernel: Stationary, X: Inputs) -> Sum:
-    """The kernel and one like it with short length scales, within the same box."""
+    """Add a kernel like it with short length scales, within the same bounds."""
     low, high = np.array(kernel.length_scale_bounds, dtype=np.float64).T
     length_scale = np.clip(FINE_LENGTH_SCALE * Extent.of(X).std, low, high)
     fine = replace(
@@ -236,13 +236,13 @@ def with_fine_part(kernel: Stationary, X: Inputs) -> Sum:
 
 
 def lengthened(kernel: Kernel, log_factor: float) -> Kernel:
-    """The kernel with longer length scales, as far as its bounds allow."""
+    """Lengthen the length scales of a kernel, as far as its bounds allow."""
     change = np.array([0.0 if owner is None else log_factor for owner in kernel.length_scale_of])
     return kernel.with_theta(np.clip(kernel.theta + change, *kernel.bounds.T))
 
 
-def kernel_starts(problem: Problem, n_starts: int) -> Iterator[Kernel]:
-    """The paper's start; then longer length scales, all to the median distance, then at random."""
+def initial_kernels(problem: Problem, n_starts: int) -> Iterator[Kernel]:
+    """Yield the paper's kernel, then one with the median distance for length scale, then random ones."""
     for index in range(n_starts):
         factor = index * LONGER if index < 2 else problem.rng.uniform(0.0, 2.0 * LONGER)
         yield lengthened(problem.kernel, factor) if index else problem.kernel

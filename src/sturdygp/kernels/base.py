@@ -1,4 +1,4 @@
-"""What a kernel is, and how kernels add and multiply."""
+"""Base class of kernels, sums and products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 
-# Rows at a time of a derivative that only the diagonal is wanted of.
+# Rows in a block of a derivative of which only the diagonal is used.
 DIAGONAL_ROWS = 16
 
 Pullback: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -30,7 +30,7 @@ class Linearised:
     pullback: Pullback
 
 
-# Stands for every input, where one length scale serves all.
+# Index that stands for every input, where one length scale serves all.
 ANY = -1
 
 
@@ -41,7 +41,7 @@ class Kernel(ABC):
     numbers and with scikit-learn kernels, which must stand on the right.
     """
 
-    # NumPy's numbers leave it to the kernel what a sum or product with it is.
+    # NumPy's numbers defer sums and products with a kernel to the kernel.
     __array_ufunc__ = None
 
     @property
@@ -66,11 +66,11 @@ class Kernel(ABC):
 
     @abstractmethod
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same kernel with other parameters."""
+        """Return the kernel with other parameters."""
 
     @abstractmethod
     def scaled(self, factor: float) -> Self:
-        """The same kernel times a positive number: the function in other units."""
+        """Multiply the kernel by a positive number: the function in other units."""
 
     @abstractmethod
     def __call__(self, X: FloatArray, Z: FloatArray | None = None) -> FloatArray:
@@ -88,8 +88,8 @@ class Kernel(ABC):
         """``sum_i cotangent_i dk(x_i, x_i) / dtheta``."""
         total = np.zeros(self.theta.size)
         # Small blocks: of each, only the diagonal is used.
-        for start in range(0, len(X), DIAGONAL_ROWS):
-            rows = slice(start, start + DIAGONAL_ROWS)
+        for first in range(0, len(X), DIAGONAL_ROWS):
+            rows = slice(first, first + DIAGONAL_ROWS)
             total += self.linearise(X[rows]).pullback(np.diag(cotangent[rows]))
         return total
 
@@ -106,7 +106,7 @@ class Kernel(ABC):
         return Sum((self, as_kernel(other)))
 
     def __radd__(self, other: object) -> Sum:
-        """The sum, from the other side."""
+        """The sum with the kernel on the right."""
         return Sum((as_kernel(other), self))
 
     def __mul__(self, other: object) -> Product:
@@ -114,13 +114,13 @@ class Kernel(ABC):
         return Product((self, as_kernel(other)))
 
     def __rmul__(self, other: object) -> Product:
-        """The product, from the other side."""
+        """The product with the kernel on the right."""
         return Product((as_kernel(other), self))
 
 
 @singledispatch
 def as_kernel(value: object) -> Kernel:
-    """Make a kernel of what the user gave; other modules register what they can convert."""
+    """Convert a value to a kernel; other modules register further types."""
     raise ValueError(f"expected a sturdygp kernel, a scikit-learn kernel or a positive number, got {value!r}")
 
 
@@ -137,11 +137,11 @@ class Composite(Kernel):
 
     @abstractmethod
     def _combine(self, values: Iterable[FloatArray]) -> FloatArray:
-        """The value of the whole, given those of its parts."""
+        """Combine the values of the parts."""
 
     @abstractmethod
     def _cotangents(self, G: FloatArray, values: list[FloatArray]) -> list[FloatArray]:
-        """What a cotangent of the whole is for each part."""
+        """Cotangent of each part, given that of the whole."""
 
     @property
     def theta(self) -> FloatArray:
@@ -166,7 +166,7 @@ class Composite(Kernel):
         return tuple(owner for part in self.parts for owner in part.length_scale_of)
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same kernel with other parameters."""
+        """Return the kernel with other parameters."""
         ends = np.cumsum([len(part.parameter_names) for part in self.parts])[:-1]
         split = np.split(check_theta(theta, self), ends)
         return type(self)(tuple(part.with_theta(t) for part, t in zip(self.parts, split, strict=True)))
@@ -208,7 +208,7 @@ class Sum(Composite):
     """The sum of its parts: independent effects that add."""
 
     def scaled(self, factor: float) -> Self:
-        """The same kernel times a positive number: the function in other units."""
+        """Multiply the kernel by a positive number: the function in other units."""
         return type(self)(tuple(part.scaled(factor) for part in self.parts))
 
     def _combine(self, values: Iterable[FloatArray]) -> FloatArray:
@@ -223,7 +223,7 @@ class Product(Composite):
     """The product of its parts: effects that modulate each other."""
 
     def scaled(self, factor: float) -> Self:
-        """The same kernel times a positive number: the function in other units."""
+        """Multiply the kernel by a positive number: the function in other units."""
         return type(self)((self.parts[0].scaled(factor), *self.parts[1:]))
 
     def _combine(self, values: Iterable[FloatArray]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Squared distances between scaled points: functions of all of them, and how these change with the points."""
+"""Squared distances between scaled points: functions of them, and their derivatives by the points."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sturdygp.linalg.cholesky import diagonal
 # Rows of a kernel matrix worked on at a time: a block and its product stay in the cache.
 BLOCK_ENTRIES = 1 << 17
 # Squared norm beyond which |u|^2 + |v|^2 - 2 u'v is off by more than about 1e-10.
-FAR = 1e5
+FAR_NORM = 1e5
 
 ALL = slice(None)
-Profile: TypeAlias = Callable[[FloatArray], FloatArray]
+RadialFunction: TypeAlias = Callable[[FloatArray], FloatArray]
 BlockOfRows: TypeAlias = Callable[[slice], FloatArray]
 
 
 class Distances:
     """Squared Euclidean distances between the rows of ``U`` and ``V``, or between those of ``U``.
 
-    One matrix product gives them where that is accurate, unless they are to be exact: a root makes 1e-6 of
-    an error of 1e-12 where there is no distance.
+    They are computed by one matrix product where that is accurate, unless they must be exact: near distance
+    zero a square root turns an error of 1e-12 into 1e-6.
     """
 
     def __init__(self, U: FloatArray, V: FloatArray | None = None, *, exact: bool = False) -> None:
@@ -33,25 +33,25 @@ class Distances:
         v = u if V is None else np.einsum("ij,ij->i", V, V)
         self._within = V is None
         self._points = (U, U if V is None else V)
-        self._far = bool(np.maximum.reduce(u) > FAR or (v is not u and np.maximum.reduce(v) > FAR))
+        self._far = bool(np.maximum.reduce(u) > FAR_NORM or (v is not u and np.maximum.reduce(v) > FAR_NORM))
         self._exact = exact or self._far
         self._left = _augment(-2.0 * U, u, 1.0)
         self._right = _augment(self._points[1], 1.0, v)
 
     def __call__(self, rows: slice = ALL, first: int = 0) -> FloatArray:
-        """The distances of some rows of ``U`` to those of ``V`` from the first wanted on."""
+        """Distances of some rows of ``U`` to those of ``V`` from row ``first`` on."""
         if self._exact:
             s: FloatArray = cdist(self._points[0][rows], self._points[1][first:], "sqeuclidean")
         else:
             s = self._left[rows] @ self._right[first:].T
             np.maximum(s, 0.0, out=s)
         if self._within:
-            # Exactly, not to rounding: a kernel may not be smooth there.
+            # Exactly zero, without rounding: a kernel may not be smooth there.
             diagonal(s[:, (rows.start or 0) - first :])[:] = 0.0
         return s
 
-    def profile(self, function: Profile) -> FloatArray:
-        """A function of all distances, a cacheful of rows at a time; within one set, each pair once."""
+    def apply(self, function: RadialFunction) -> FloatArray:
+        """Apply a function to all distances, in blocks that fit the cache; within a set, once per pair."""
         n, m = (len(points) for points in self._points)
         blocks = row_blocks(n, m)
         if len(blocks) == 1:
@@ -68,13 +68,13 @@ class Distances:
     def pullback(self, G: FloatArray, slopes: BlockOfRows) -> FloatArray:
         """For each input r, ``sum_ij M_ij (u_ir - v_jr)^2`` with ``M = G * slope``.
 
-        Expanding the square leaves row sums, column sums and one product with ``V``, but no digits of near
-        points where others are far.
+        Expanding the square leaves row sums, column sums and one product with ``V``. It loses the digits of
+        near points where others are far; then differences are used.
         """
         U, V = self._points
         if self._far:
             return np.asarray(self._by_differences(G, slopes, 2).sum(axis=0))
-        # The distances have a column of ones beside V, which gives the row sums.
+        # self._right is V with a column of ones, which gives the row sums, and one of squared norms.
         moments = np.empty((len(U), self._right.shape[1]))
         columns = np.zeros(len(V))
         for rows in row_blocks(len(U), len(V)):
@@ -108,7 +108,7 @@ class Distances:
 
 
 def middle(X: FloatArray) -> FloatArray:
-    """A row to count inputs from, in the midst of most: one far row may not take the digits of all others."""
+    """Column medians of the rows, as an origin: one far row must not cost the digits of all others."""
     half = len(X) // 2
     return np.asarray(np.partition(X, half, axis=0)[half])
 
@@ -122,9 +122,9 @@ def _augment(U: FloatArray, first: FloatArray | float, second: FloatArray | floa
 
 
 def row_blocks(rows: int, columns: int) -> list[slice]:
-    """Slices of the rows of a matrix, a cacheful each."""
+    """Slices of the rows of a matrix that fit the cache."""
     step = max(1, BLOCK_ENTRIES // columns)
-    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+    return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
 
 
 def inner(A: FloatArray, B: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Any scikit-learn kernel as one of ours, without importing scikit-learn."""
+"""Adapter for scikit-learn kernels, which does not import scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import ANY, Kernel, Linearised, check_theta
 
-# Rows a block of the gradient covers: scikit-learn returns a tensor, which must stay small.
+# Rows in a block of the gradient: scikit-learn returns a tensor, which must stay small.
 BLOCK_ROWS = 256
 
 
@@ -42,7 +42,7 @@ class SklearnKernelLike(Protocol):
         """Parameters and the kernels it is made of, by name."""
 
     def clone_with_theta(self, theta: FloatArray) -> SklearnKernelLike:
-        """The same kernel with other parameters."""
+        """Return the kernel with other parameters."""
 
     def __call__(self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False) -> FloatArray:
         """Values, or values and the tensor of derivatives."""
@@ -53,9 +53,9 @@ class SklearnKernelLike(Protocol):
 
 @dataclass(frozen=True)
 class SklearnKernel(Kernel):
-    """A scikit-learn kernel behind our interface, usable wherever a kernel is.
+    """A scikit-learn kernel with the interface of :class:`Kernel`.
 
-    Its tensor of derivatives is only ever formed for blocks of rows.
+    Its tensor of derivatives is formed for blocks of rows only.
     """
 
     kernel: SklearnKernelLike
@@ -83,7 +83,7 @@ class SklearnKernel(Kernel):
 
     @property
     def length_scale_of(self) -> tuple[int | None, ...]:
-        """The input whose length scale each entry of ``theta`` is; that of a periodic kernel is a number."""
+        """The input whose length scale each entry of ``theta`` is; that of a periodic kernel has no unit."""
         parts = self.kernel.get_params()
         owners: list[int | None] = []
         for each in (h for h in self.kernel.hyperparameters if not h.fixed):
@@ -94,11 +94,11 @@ class SklearnKernel(Kernel):
         return tuple(owners)
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same kernel with other parameters."""
+        """Return the kernel with other parameters."""
         return replace(self, kernel=self.kernel.clone_with_theta(check_theta(theta, self)))
 
     def scaled(self, factor: float) -> Self:
-        """The same kernel times a positive number: the function in other units."""
+        """Multiply the kernel by a positive number: the function in other units."""
         return replace(self, factor=self.factor * factor)
 
     def __call__(self, X: FloatArray, Z: FloatArray | None = None) -> FloatArray:
@@ -110,7 +110,7 @@ class SklearnKernel(Kernel):
         return np.asarray(self.factor * self.kernel.diag(X), dtype=np.float64)
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
-        """Values now; derivatives, block by block, when they are pulled back."""
+        """Values, and a pullback that computes derivatives block by block."""
         return Linearised(self(X, Z), lambda G: self._pullback(X, Z, G))
 
     def _pullback(self, X: FloatArray, Z: FloatArray | None, G: FloatArray) -> FloatArray:
@@ -126,7 +126,7 @@ class SklearnKernel(Kernel):
         return self.factor * total
 
     def _block(self, X: FloatArray, Z: FloatArray, G: FloatArray) -> FloatArray:
-        """scikit-learn differentiates only ``k(X, X)``, so take the corner of a joint evaluation."""
+        """Take the corner of a joint evaluation: scikit-learn differentiates only ``k(X, X)``."""
         tensor = self._tensor(np.vstack([X, Z]))
         return _contract(G, tensor[: X.shape[0], X.shape[0] :])
 
@@ -139,4 +139,4 @@ def _contract(G: FloatArray, tensor: FloatArray) -> FloatArray:
 
 
 def _blocks(size: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK_ROWS, size)) for start in range(0, size, BLOCK_ROWS)]
+    return [slice(first, min(first + BLOCK_ROWS, size)) for first in range(0, size, BLOCK_ROWS)]

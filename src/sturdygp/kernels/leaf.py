@@ -1,4 +1,4 @@
-"""Kernels with parameters of their own: positive numbers, seen through their logarithms."""
+"""Kernels with parameters of their own: positive numbers, optimised as logarithms."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class LeafKernel(Kernel):
         return tuple(names)
 
     def with_theta(self, theta: FloatArray) -> Self:
-        """The same kernel with other parameters."""
+        """Return the kernel with other parameters."""
         values, position = np.exp(check_theta(theta, self)).tolist(), 0
         if not all(0.0 < value < inf for value in values):
             raise NotFiniteError(f"theta must be logarithms of positive, finite numbers, got {theta!r}")
@@ -90,19 +90,19 @@ class LeafKernel(Kernel):
             part = values[position : position + size]
             changes[name] = tuple(part) if isinstance(old, tuple) else part[0]
             position += size
-        # As many as there are evaluations: what was checked once is not checked again.
+        # Called for every evaluation: skip the checks of the constructor.
         other = object.__new__(type(self))
         vars(other).update(vars(self), **changes)
         return other
 
     def scaled(self, factor: float) -> Self:
-        """The same kernel times a positive number: the function in other units."""
+        """Multiply the kernel by a positive number: the function in other units."""
         variance, bounds = np.asarray(self.variance) * factor, self.variance_bounds
         moved = bounds if isinstance(bounds, str) else _as_bounds(np.asarray(bounds) * factor)
         return replace(self, variance=variance, variance_bounds=moved)  # type: ignore[type-var]
 
     def _by_variance(self, derivative: float) -> FloatArray:
-        """A derivative that only the variance has."""
+        """Derivative by ``theta`` of which only the entry of the variance is not zero."""
         return np.array([derivative if name == "variance" else 0.0 for name in self.parameter_names])
 
     def _pack(self, parts: Mapping[str, FloatArray | float]) -> FloatArray:

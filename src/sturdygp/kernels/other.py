@@ -46,7 +46,7 @@ class Periodic(LeafKernel):
         """Values and pullback from one evaluation."""
         a, b = self._angles(X, Z)
         distances = Distances(self._circle(a), None if Z is None else self._circle(b))
-        K = distances.profile(lambda s: self.variance * np.exp(-0.5 * s))
+        K = distances.apply(lambda s: self.variance * np.exp(-0.5 * s))
 
         def pullback(G: FloatArray) -> FloatArray:
             by_input = distances.pullback(G, K.__getitem__).reshape(2, -1).sum(axis=0)
@@ -66,7 +66,7 @@ class Periodic(LeafKernel):
         return np.asarray(turned * (2.0 * np.pi / self.period) / self.length_scale)
 
     def _angles(self, X: FloatArray, Z: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Angles from the middle of the second inputs: large ones would lose digits in the sine."""
+        """Angles from the median of the second inputs: large ones would lose digits in the sine."""
         others = X if Z is None else Z
         centre, turn = middle(others), 2.0 * np.pi / self.period
         return turn * (X - centre), turn * (others - centre)
@@ -141,7 +141,7 @@ class Constant(LeafKernel):
         return self._by_variance(self.variance * float(cotangent.sum()))
 
     def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
-        """Zero."""
+        """Zero: the kernel does not depend on its inputs."""
         return np.zeros_like(X if Z is None else Z)
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:

@@ -23,6 +23,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import gammainc
 
+from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel, Product, Sum
 from sturdygp.kernels.leaf import LeafKernel
@@ -46,6 +47,29 @@ class Stretch:
     diffusion: FloatArray
 
 
+@dataclass(frozen=True)
+class DampedRotation:
+    """A Matérn process of so many states, each of which may turn in a plane: most blocks are one.
+
+    A constant is one that does not decay. ``frequency`` is None where nothing turns.
+    """
+
+    states: int
+    rate: float
+    variance: float
+    frequency: float | None = None
+
+    def times(self, other: DampedRotation) -> DampedRotation | None:
+        """The product, if it is one again: of anything with what does not decay, in the order of states."""
+        variance = self.variance * other.variance
+        if self.states == 1 and self.rate == 0.0 and self.frequency is None:
+            return replace(other, variance=variance)
+        if other.states > 1 or other.rate > 0.0 or (self.frequency is not None and other.frequency is not None):
+            return None
+        frequency = self.frequency if other.frequency is None else other.frequency
+        return DampedRotation(self.states, self.rate, variance, frequency)
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """Covariance, at any time, of a block that is not stationary; and the derivatives of that."""
@@ -59,7 +83,8 @@ class Block:
     """One summand: ``A(dt)``, ``Q(dt)`` and the stationary covariance ``P`` of its states.
 
     ``scaled_by`` are the parameters that its variance is proportional to. After a step longer than
-    ``remembers`` nothing is left of the states: ``A`` and all derivatives are zero.
+    ``remembers`` nothing is left of the states: ``A`` and all derivatives are zero. ``form`` is given where
+    it says all about ``A``, ``Q`` and ``P``.
     """
 
     A: OfSteps
@@ -69,6 +94,7 @@ class Block:
     stretches: tuple[Stretch, ...] = ()
     remembers: float = inf
     start: Start | None = None
+    form: DampedRotation | None = None
 
     @property
     def size(self) -> int:
@@ -111,7 +137,7 @@ class StateSpace:
         """The number of states."""
         return sum(block.size for block in self.blocks)
 
-    @property
+    @cached_property
     def starts(self) -> tuple[int, ...]:
         """Where each block begins."""
         return tuple(np.cumsum([0, *(block.size for block in self.blocks[:-1])]).tolist())
@@ -224,6 +250,7 @@ def _(kernel: Constant) -> tuple[Block, ...]:
             Q=lambda dt: np.zeros((len(dt), 1, 1)),
             P=np.array([[kernel.variance]]),
             scaled_by=_places(kernel, "variance"),
+            form=DampedRotation(1, 0.0, kernel.variance),
         ),
     )
 
@@ -344,7 +371,8 @@ def matern_block(
         return variance * MATERN_NOISES[states](np.minimum(rate * dt, FORGOTTEN))
 
     stretches = tuple(Stretch(p, -rate * F, -rate * D) for p in stretched_by)
-    return Block(A, Q, P, scaled_by, stretches, FORGOTTEN / rate)
+    form = DampedRotation(states, rate, variance)
+    return Block(A, Q, P, scaled_by, stretches, FORGOTTEN / rate, form=form)
 
 
 def rotation_block(
@@ -364,6 +392,7 @@ def rotation_block(
         P=variance * np.eye(2),
         scaled_by=scaled_by,
         stretches=tuple(Stretch(p, turn, still) for p in stretched_by),
+        form=DampedRotation(1, 0.0, variance, frequency),
     )
 
 
@@ -388,7 +417,8 @@ def kronecker(first: Block, second: Block) -> Block:
         P=_kron(P, R),
         scaled_by=first.scaled_by + second.scaled_by,
         stretches=tuple(stretches),
-        remembers=1.0 / (1.0 / first.remembers + 1.0 / second.remembers),
+        remembers=min(first.remembers, second.remembers),
+        form=None if first.form is None or second.form is None else first.form.times(second.form),
     )
 
 

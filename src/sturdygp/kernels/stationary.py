@@ -1,4 +1,4 @@
-"""Kernels of a scaled distance: ``variance * profile(s)``, ``s = sum_r (x_r - z_r)^2 / length_scale_r^2``.
+"""Kernels of a scaled distance: ``variance * g(s)``, ``s = sum_r (x_r - z_r)^2 / length_scale_r^2``.
 
 Each has ``variance`` and ``length_scale``: one number for all inputs, or one for each
 (automatic relevance determination).
@@ -30,11 +30,11 @@ Parts: TypeAlias = dict[str, FloatArray | float]
 
 @dataclass(frozen=True)
 class Stationary(LeafKernel):
-    """The common part; a kernel adds its profile and ``-2`` times its slope."""
+    """Base class; a kernel adds its function ``g`` and ``-2`` times the derivative of that."""
 
     positive: ClassVar[tuple[str, ...]] = ("variance", "length_scale")
     in_units_of_inputs: ClassVar[tuple[str, ...]] = ("length_scale",)
-    # Whether it is steep in ``s`` where that is zero, so that rounding errors of ``s`` grow.
+    # True if the derivative by ``s`` is infinite at zero, where rounding errors of ``s`` would grow.
     pointed: ClassVar[bool] = False
 
     length_scale: float | tuple[float, ...] = 1.0
@@ -43,15 +43,15 @@ class Stationary(LeafKernel):
     variance_bounds: Bounds = field(default=DEFAULT_BOUNDS, repr=False, kw_only=True)
 
     @abstractmethod
-    def _profile(self, s: FloatArray) -> FloatArray:
-        """``variance * profile(s)``; may overwrite ``s``."""
+    def _radial(self, s: FloatArray) -> FloatArray:
+        """``variance * g(s)``; may overwrite ``s``."""
 
     @abstractmethod
     def _slope(self, s: FloatArray) -> FloatArray:
-        """``-2 variance * profile'(s)``; may overwrite ``s``."""
+        """``-2 variance * g'(s)``; may overwrite ``s``."""
 
     def _slopes(self, K: FloatArray, distances: Distances) -> BlockOfRows:
-        """A function that gives the slopes for a slice of rows."""
+        """Return a function of a slice of rows, which computes their slopes."""
         return lambda rows: self._slope(distances(rows))
 
     def _shape_pullback(self, G: FloatArray, K: FloatArray, distances: Distances) -> Parts:
@@ -60,7 +60,7 @@ class Stationary(LeafKernel):
 
     def __call__(self, X: FloatArray, Z: FloatArray | None = None) -> FloatArray:
         """The matrix of kernel values between the rows of ``X`` and those of ``Z`` (or ``X``)."""
-        return self._distances(X, Z).profile(self._profile)
+        return self._distances(X, Z).apply(self._radial)
 
     def diag(self, X: FloatArray) -> FloatArray:
         """The diagonal of ``self(X)``."""
@@ -73,7 +73,7 @@ class Stationary(LeafKernel):
     def input_pullback(self, X: FloatArray, Z: FloatArray | None, cotangent: FloatArray) -> FloatArray:
         """``sum_i cotangent_ij dk(x_i, z_j) / dz_j``, a row for each ``z_j``; without ``Z``, of ``X``."""
         distances = self._distances(X, Z)
-        slopes = self._slopes(distances.profile(self._profile), distances)
+        slopes = self._slopes(distances.apply(self._radial), distances)
         return distances.point_pullback(cotangent, slopes) / self.length_scale
 
     def linearise(self, X: FloatArray, Z: FloatArray | None = None) -> Linearised:
@@ -84,7 +84,7 @@ class Stationary(LeafKernel):
         parameter is half the log variance.
         """
         distances = self._distances(X, Z)
-        K = distances.profile(self._profile)
+        K = distances.apply(self._radial)
 
         def pullback(G: FloatArray) -> FloatArray:
             by_input = distances.pullback(G, self._slopes(K, distances))
@@ -94,7 +94,7 @@ class Stationary(LeafKernel):
         return Linearised(K, pullback)
 
     def _distances(self, X: FloatArray, Z: FloatArray | None) -> Distances:
-        """In units of the length scales, from the middle: a shift changes no distance, only its rounding."""
+        """Distances in units of the length scales; inputs are centred, which reduces rounding."""
         scale = check_length_scale(self.length_scale, X)
         centre = middle(X if Z is None else Z)
         points = (X - centre) / scale, None if Z is None else (Z - centre) / scale
@@ -111,14 +111,14 @@ class SquaredExponential(Stationary):
            [1.8196, 3.    ]])
     """
 
-    def _profile(self, s: FloatArray) -> FloatArray:
+    def _radial(self, s: FloatArray) -> FloatArray:
         s *= -0.5
         np.exp(s, out=s)
         s *= self.variance
         return s
 
     def _slope(self, s: FloatArray) -> FloatArray:
-        return self._profile(s)
+        return self._radial(s)
 
     def _slopes(self, K: FloatArray, distances: Distances) -> BlockOfRows:
         return K.__getitem__  # the slope of this kernel is its value
@@ -130,7 +130,7 @@ class Matern12(Stationary):
 
     pointed: ClassVar[bool] = True
 
-    def _profile(self, s: FloatArray) -> FloatArray:
+    def _radial(self, s: FloatArray) -> FloatArray:
         return self.variance * np.exp(-np.sqrt(s))
 
     def _slope(self, s: FloatArray) -> FloatArray:
@@ -143,7 +143,7 @@ class Matern12(Stationary):
 class Matern32(Stationary):
     """``variance * (1 + sqrt(3 s)) exp(-sqrt(3 s))``: once differentiable."""
 
-    def _profile(self, s: FloatArray) -> FloatArray:
+    def _radial(self, s: FloatArray) -> FloatArray:
         r = np.sqrt(3.0 * s)
         return self.variance * (1.0 + r) * np.exp(-r)
 
@@ -155,7 +155,7 @@ class Matern32(Stationary):
 class Matern52(Stationary):
     """``variance * (1 + sqrt(5 s) + 5 s / 3) exp(-sqrt(5 s))``: twice differentiable."""
 
-    def _profile(self, s: FloatArray) -> FloatArray:
+    def _radial(self, s: FloatArray) -> FloatArray:
         r = np.sqrt(5.0 * s)
         return self.variance * (1.0 + r + r * r / 3.0) * np.exp(-r)
 
@@ -173,7 +173,7 @@ class RationalQuadratic(Stationary):
     alpha: float = 1.0
     alpha_bounds: Bounds = field(default=DEFAULT_BOUNDS, repr=False, kw_only=True)
 
-    def _profile(self, s: FloatArray) -> FloatArray:
+    def _radial(self, s: FloatArray) -> FloatArray:
         return self.variance * np.exp(-self.alpha * np.log1p(s / (2.0 * self.alpha)))
 
     def _slope(self, s: FloatArray) -> FloatArray:

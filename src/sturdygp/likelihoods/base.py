@@ -1,4 +1,4 @@
-"""The contract of a likelihood: while a method is fitted, and once it is."""
+"""Contracts of likelihoods: as a latent model during a fit, and fitted."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from sturdygp._typing import FloatArray
 from sturdygp.gp.inputs import Inputs
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
-from sturdygp.likelihoods.heteroscedastic import NoiseProfile
+from sturdygp.likelihoods.heteroscedastic import VarianceFunction
 
 L = TypeVar("L")
 
-# The least nominal standard deviation, and the largest nominal variance, for scaled targets.
+# Least standard deviation and largest variance of the noise of inliers, for scaled targets.
 LEAST_NOISE, MOST_NOISE = 1e-4, 1e2
 
 
 def log_noise_box(least: float) -> FloatArray:
-    """Lower and upper end of the logarithm of the nominal variance; ``least`` is a standard deviation.
+    """Bounds of the log noise variance; ``least`` is a standard deviation.
 
-    Readings that are not scaled may be rounded to hundreds: then the largest is in units of the least.
+    Targets that are not scaled may be rounded to hundreds: then the largest variance grows with the least.
     """
     return np.log([[least**2, MOST_NOISE * max(1.0, least**2)]])
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What a fitted method makes of readings: their log densities, and whether they are outliers."""
+    """Log densities of observations under a fitted likelihood, and their outlier probabilities."""
 
     log_density: FloatArray
     outlier_proba: FloatArray
 
 
 class FittedLikelihood(ABC):
-    """What was learned of observations, given the function. Noise is that of inliers.
+    """Distribution of observations given the function, with fitted parameters. Noise is that of inliers.
 
-    A subclass that tells outliers sets ``tells_outliers`` and judges observations.
+    A subclass that distinguishes outliers sets ``tells_outliers`` and implements ``judge``.
     """
 
     tells_outliers: ClassVar[bool] = False
@@ -47,14 +47,14 @@ class FittedLikelihood(ABC):
     @property
     @abstractmethod
     def noise_variance(self) -> float:
-        """Variance of the noise; its squared scale where that is not normal.
+        """Variance of the noise; its squared scale where it is not normal.
 
-        About the geometric mean where it is heteroscedastic.
+        About the geometric mean where the noise is heteroscedastic.
         """
 
     @property
-    def variance_function(self) -> NoiseProfile | None:
-        """How the variance changes; None where it is the same everywhere."""
+    def variance_function(self) -> VarianceFunction | None:
+        """Variance function; None for homoscedastic noise."""
         return None
 
     def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
@@ -84,18 +84,17 @@ class FittedLikelihood(ABC):
 class LatentModel(Protocol[L]):
     """A likelihood with latent variables, seen through the sites that they imply.
 
-    ``extra`` are the parameters beside the kernel's as an optimiser sees them, the logarithm of the noise
-    variance first.
+    ``parameters`` are those of the likelihood as an optimiser sees them, the log noise variance first.
     """
 
-    def sites(self, extra: FloatArray, latent: L) -> Sites:
-        """The sites, with everything in ``log_scale`` that the latent part adds to the bound."""
+    def sites(self, parameters: FloatArray, latent: L) -> Sites:
+        """Sites, with everything that the latent part adds to the ELBO in ``log_scale``."""
 
-    def log_prior(self, extra: FloatArray, latent: L) -> SupportsFloat:
-        """Log density of the priors on parameters."""
+    def log_prior(self, parameters: FloatArray, latent: L) -> SupportsFloat:
+        """Log density of the priors on the likelihood parameters."""
 
-    def extra_gradient(self, extra: FloatArray, latent: L, marginals: Marginals) -> FloatArray:
-        """Derivative of the bound with respect to ``extra`` for a fixed latent part."""
+    def parameter_gradient(self, parameters: FloatArray, latent: L, marginals: Marginals) -> FloatArray:
+        """Derivative of the ELBO with respect to ``parameters`` for a fixed latent part."""
 
-    def update(self, extra: FloatArray, latent: L, marginals: Marginals) -> L:
-        """The latent part that is optimal for these moments of the function."""
+    def update(self, parameters: FloatArray, latent: L, marginals: Marginals) -> L:
+        """Return the latent part that is optimal for these moments of the function."""

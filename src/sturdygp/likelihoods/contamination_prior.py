@@ -12,13 +12,13 @@ from sturdygp._caching import cached_property
 from sturdygp._typing import FloatArray
 from sturdygp.likelihoods.base import LEAST_NOISE, log_noise_box
 
-# Observations up to which a floor is as it is given, and that are many enough to tell chance from a function.
+# Number of observations for which the floors are stated; it is enough to tell chance from a function.
 FEW_OBSERVATIONS = 100
 
 
-# Parameters beside the kernel's: the logs of noise variance and of the outliers' spread, and their shift in
-# spreads; and how large the latter two may be.
-N_PARAMETERS, LARGEST_SPREAD, LARGEST_SHIFT = 3, 1e8, 4.0
+# Likelihood parameters: the logs of noise variance and outlier scale, and the outliers' shift in units of
+# that scale; and the largest scale and shift.
+N_PARAMETERS, LARGEST_SCALE, LARGEST_SHIFT = 3, 1e8, 4.0
 
 
 Regime: TypeAlias = Literal["few", "many"]
@@ -26,38 +26,38 @@ Regime: TypeAlias = Literal["few", "many"]
 
 @dataclass(frozen=True)
 class ContaminationPrior:
-    """What is assumed when the data do not tell, in units of the robust scale of the targets.
+    """Priors of noise and contamination, in units of the robust scale of the targets.
 
-    Each is a soft floor: steep below, nearly level above.
+    Each is a soft floor: steep below, nearly flat above.
 
     Parameters
     ----------
     noise_scale, noise_dof : float
         The noise variance has log density ``-(noise_dof log v + noise_scale / v) / 2``.
     ratio : float
-        The spread of outliers is rarely less than about this many noise standard deviations: the log
+        The scale of outliers is rarely less than about this many noise standard deviations: the log
         density of their ratio ``rho`` is ``-(ratio / rho)^2 / 2`` for up to a hundred observations.
-    nominal : float
+    inliers : float
         Inliers are rarely a small fraction ``p`` of all observations: the log density of ``p`` is
-        ``-nominal / p``.
+        ``-inliers / p``.
     caution : float
-        Explanations with an inlier fraction ``p`` have a log prior of ``-caution (p^-2 - 1)`` beside one
-        without outliers; in fewer than a hundred observations it is as many times larger.
+        Hypotheses with an inlier fraction ``p`` have a log prior of ``-caution (p^-2 - 1)`` relative to one
+        without outliers; with ``n < 100`` observations it is ``100 / n`` times larger.
     offset : float
-        The shift of outliers has this standard deviation, in units of their spread.
+        The shift of outliers has this standard deviation, in units of their scale.
     signal : float
-        The function is rarely spread by less than about this many noise standard deviations: the log
+        The standard deviation of the function is rarely less than about this many of the noise: the log
         density of their ratio ``rho`` is ``-(signal / rho)^2 / 2``.
     least_spread : float
-        What is spread by less is no outlier but the misfit of an otherwise good model. This floor is hard.
+        Hard floor under the scale of outliers: a smaller one describes the misfit of an otherwise good model.
     least_noise : float
-        So is this one, under the noise standard deviation.
+        Hard floor under the standard deviation of the noise.
     """
 
     noise_scale: float = 0.01
     noise_dof: float = 3.0
     ratio: float = 8.0
-    nominal: float = 0.5
+    inliers: float = 0.5
     caution: float = 1.0
     offset: float = 2.0
     signal: float = 1.5
@@ -72,7 +72,7 @@ class ContaminationPrior:
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
 
     def adapted(self, unit: float, least_noise: float) -> Self:
-        """With another unit than the robust scale of the targets, and no less noise than they can show."""
+        """Return the prior in another unit, with no less noise than the targets can show."""
         return replace(
             self,
             noise_scale=self.noise_scale * unit**2,
@@ -82,25 +82,25 @@ class ContaminationPrior:
 
     @cached_property
     def box(self) -> FloatArray:
-        """Lower and upper end of each parameter beside the kernel's."""
-        spread = [log(self.least_spread), log(LARGEST_SPREAD)]
-        return np.vstack([log_noise_box(self.least_noise), spread, [-LARGEST_SHIFT, LARGEST_SHIFT]])
+        """Lower and upper bound of each likelihood parameter."""
+        scale = [log(self.least_spread), log(LARGEST_SCALE)]
+        return np.vstack([log_noise_box(self.least_noise), scale, [-LARGEST_SHIFT, LARGEST_SHIFT]])
 
     def against(self, observations: int) -> Self:
-        """As steep against many observations, under the ratio.
+        """Return the prior for so many observations.
 
-        Noise is never quite normal. The more observations, the surer it is that two components describe it
-        better, but a component that is not much wider holds no outliers. And no less steep against few, under
-        the noise: its density falls slowly above its mode, which would outweigh what a dozen observations
-        tell.
+        Noise is never quite normal: with many observations two components always describe it better. The
+        floor under the ratio therefore becomes steeper, as a component that is hardly wider holds no
+        outliers. With few observations, the density of the noise variance falls more slowly above its mode:
+        it would otherwise outweigh what a dozen observations tell.
         """
-        share = observations / FEW_OBSERVATIONS
+        fraction = observations / FEW_OBSERVATIONS
         return replace(
-            self, ratio=self.ratio * sqrt(max(share, 1.0)), noise_dof=self.noise_dof * min(share, 1.0)
+            self, ratio=self.ratio * sqrt(max(fraction, 1.0)), noise_dof=self.noise_dof * min(fraction, 1.0)
         )
 
 
-# How common outliers are taken to be before the data speak: most observations are good, or maybe not.
+# Priors on how common outliers are: most observations are inliers, or perhaps not.
 REGIMES: dict[Regime, ContaminationPrior] = {
     "few": ContaminationPrior(),
     "many": ContaminationPrior(caution=0.1),

@@ -26,34 +26,34 @@ class FittedGaussian(FittedLikelihood):
 
 @dataclass(frozen=True, eq=False)
 class GaussianModel:
-    """``target ~ N(f, noise + added)``, without latent variables; an infinite addition drops the reading.
+    """``target ~ N(f, noise + added)``, without latent variables; an infinite addition drops the observation.
 
-    ``extra`` is the logarithm of the noise variance, or empty if that is known.
+    ``parameters`` is the logarithm of the noise variance, or empty if that is known.
     """
 
     y: FloatArray
     added: FloatArray | float
     noise: float
 
-    def noise_at(self, extra: FloatArray) -> float:
-        """The noise variance, if it is learned, or what it is known to be."""
-        return float(np.exp(extra[0])) if extra.size else self.noise
+    def noise_at(self, parameters: FloatArray) -> float:
+        """Noise variance: learned, or known."""
+        return float(np.exp(parameters[0])) if parameters.size else self.noise
 
-    def sites(self, extra: FloatArray, _: None) -> Sites:
-        """The likelihood itself; a reading with infinite variance says nothing."""
-        precision = np.broadcast_to(1.0 / (self.noise_at(extra) + self.added), self.y.shape)
+    def sites(self, parameters: FloatArray, _: None) -> Sites:
+        """Sites that are the likelihood itself; those of infinite variance have precision 0."""
+        precision = np.broadcast_to(1.0 / (self.noise_at(parameters) + self.added), self.y.shape)
         log_scale = 0.5 * (np.log(np.where(precision > 0.0, precision, 2.0 * np.pi)) - LOG_2PI)
         return Sites(self.y, precision, log_scale)
 
-    def log_prior(self, _extra: FloatArray, _: None) -> float:
-        """None."""
+    def log_prior(self, _parameters: FloatArray, _: None) -> float:
+        """Log density of a flat prior, zero."""
         return 0.0
 
-    def extra_gradient(self, extra: FloatArray, _: None, marginals: Marginals) -> FloatArray:
+    def parameter_gradient(self, parameters: FloatArray, _: None, marginals: Marginals) -> FloatArray:
         """Derivative of the evidence with respect to the log of the noise variance."""
-        precision = self.sites(extra, _).precision
+        precision = self.sites(parameters, _).precision
         excess = precision * marginals.second_moment(self.y) - 1.0
-        return np.full(extra.size, 0.5 * self.noise_at(extra) * float(precision @ excess))
+        return np.full(parameters.size, 0.5 * self.noise_at(parameters) * float(precision @ excess))
 
-    def update(self, _extra: FloatArray, _: None, _marginals: Marginals) -> None:
-        """There is nothing to update."""
+    def update(self, _parameters: FloatArray, _: None, _marginals: Marginals) -> None:
+        """Return nothing: there are no latent variables."""

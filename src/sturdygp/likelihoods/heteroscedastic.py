@@ -12,29 +12,29 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.inputs import Inputs, gather, joined
 
-# Places that are kept of a profile, and its coefficients.
+# Knots of the map from values to ranks, and coefficients of a variance function: slope and curve.
 KNOTS, BENDS = 65, 2
 
 
-# The share of the largest variance that noise has everywhere: readings that are exact, where a machine is off
-# or a scale ends, must not bend the noise of all others.
-LEAST_SHARE = 1e-4
+# Fraction of the largest variance that noise has everywhere: exact observations, where a machine is off or a
+# scale ends, must not bend the variance function of all others.
+LEAST_RELATIVE_VARIANCE = 1e-4
 
 
-# Noise is said to be largest in the middle if its variance there is so many times that at either end.
-CLEARLY = 1.2
+# Noise is called largest in the middle if its variance there is so many times that at either end.
+LARGER_IN_MIDDLE = 1.2
 
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where values stand among others, from -1 to 1, in whatever unit they come; none is beyond these."""
+    """Map from values to their ranks among those of the fit, from -1 to 1; others are clipped to these."""
 
     values: FloatArray
     ranks: FloatArray
 
     @classmethod
     def of(cls, values: FloatArray) -> Self:
-        """Equal values share the middle of their ranks.
+        """Rank values; equal ones share the middle of their ranks.
 
         Examples
         --------
@@ -49,21 +49,21 @@ class Ranks:
         return cls(np.interp(even, ranks, distinct), even)
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """Ranks of any values."""
+        """Interpolate the ranks of any values."""
         return np.interp(values, self.values, self.ranks)
 
 
 def bends(rank: FloatArray) -> FloatArray:
-    """A slope and a curve that average to zero over all ranks, in ``BENDS`` rows: Legendre polynomials."""
+    """Legendre polynomials of degree 1 and 2, in ``BENDS`` rows; they average to zero over all ranks."""
     return np.stack([rank, 1.5 * rank**2 - 0.5])
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseProfile:
-    """The logarithm of the nominal variance, relative to its average, is a parabola in the rank of something.
+class VarianceFunction:
+    """Variance of inliers relative to its average: its logarithm is a parabola in a rank.
 
-    That is the input ``along``, or the level of the function if there is none. The variance is nowhere less
-    than a share ``least`` of the average one.
+    The rank is that of the input ``along``, or of the function value if that is None. ``bend`` holds the
+    coefficients of the two polynomials of :func:`bends`. The relative variance is at least ``least``.
     """
 
     along: int | None
@@ -72,22 +72,26 @@ class NoiseProfile:
     least: float = 0.0
 
     def words(self, inputs: Sequence[str]) -> str:
-        """Where the noise is largest, with the names of the inputs."""
+        """Say where the noise is largest, with the names of the inputs."""
         ends, middle = self.at(bends(np.array([-1.0, 1.0]))), self.at(bends(np.zeros(1)))
-        where = "in the middle" if middle > CLEARLY * ends.max() else ("low", "high")[int(np.argmax(ends))]
+        where = (
+            "in the middle"
+            if middle > LARGER_IN_MIDDLE * ends.max()
+            else ("low", "high")[int(np.argmax(ends))]
+        )
         what = "the function" if self.along is None else inputs[self.along]
         return f"most where {what} is {where}"
 
     def relative(self, X: Inputs, mean: FloatArray) -> FloatArray:
-        """The nominal variance, relative to the average, at inputs where the function has this mean."""
+        """Relative variance at inputs where the function has this mean."""
         where = mean if self.along is None else input_at(X, self.along)
         return self.at(bends(self.ranks(where)))
 
     def at(self, design: FloatArray) -> FloatArray:
-        """The same for slopes and curves of ranks."""
+        """Relative variance for the polynomials of :func:`bends` at some ranks."""
         return np.maximum(np.exp(self.bend @ design), self.least)
 
 
 def input_at(X: Inputs, index: int) -> FloatArray:
-    """One input of all rows, wherever they are."""
+    """One input of all rows, in memory or chunked."""
     return gather(X, itemgetter((slice(None), index)), joined)

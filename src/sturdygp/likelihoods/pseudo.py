@@ -17,7 +17,7 @@ from sturdygp.gp.sites import Sites
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """The closed-form weights: readings, prior mean, distances from the centres, soft threshold ``c``."""
+    """Closed-form weights: targets, prior mean, residuals from the centres, soft threshold ``c``."""
 
     y: FloatArray
     mean: float
@@ -36,7 +36,7 @@ class Weighting:
 
     @property
     def inflation(self) -> FloatArray:
-        """``1 + r^2 / c^2``: by how much the noise variance of each site exceeds the nominal one."""
+        """``1 + r^2 / c^2``: the noise variance of each site over that of the model."""
         return 1.0 + (self.residual / self.threshold) ** 2
 
     @property

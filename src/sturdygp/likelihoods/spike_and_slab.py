@@ -1,4 +1,4 @@
-"""The model: a precision multiplier for each observation under a unit-spike-and-Gamma prior.
+"""The likelihood of ASOR-GPR: a precision multiplier for each observation, with a spike-and-slab prior.
 
 The labels ``eq:...`` are those of the paper; ``docs/notation.md`` maps its symbols to the names here.
 """
@@ -22,7 +22,7 @@ from sturdygp.likelihoods.student_t import TLikelihood
 RATE_UPDATES = 2
 
 
-# Readings judged at a time are few enough for a grid of so many points.
+# Grid points counted for each observation when many are judged in chunks.
 GRID_POINTS = 400
 
 
@@ -34,16 +34,16 @@ class AsorPrior:
     ----------
     slab_shape : float
         ``a``, the shape of the Gamma slab of the precision multiplier.
-    nominal_proba : float
-        ``theta``, the prior probability that a reading is nominal.
+    inlier_proba : float
+        ``theta``, the prior probability that an observation is an inlier ("nominal" in the paper).
     rate_shape, rate_rate : float
         ``A`` and ``B`` of the Gamma prior on the slab's rate ``b``.
     noise_dof, noise_scale : float
-        ``nu_0`` and ``s_0`` of the inverse-Gamma prior on the nominal noise variance.
+        ``nu_0`` and ``s_0`` of the inverse-Gamma prior on the noise variance of inliers.
     """
 
     slab_shape: float = 1.0
-    nominal_proba: float = 0.5
+    inlier_proba: float = 0.5
     rate_shape: float = 10.0
     rate_rate: float = 0.45
     noise_dof: float = 3.0
@@ -57,11 +57,11 @@ class AsorPrior:
                 raise ValueError(f"{name} must be positive and finite, got {value!r}")
         if self.rate_shape <= 1:
             raise ValueError(f"rate_shape must exceed 1 for the rate to have a mode, got {self.rate_shape!r}")
-        if not 0 < self.nominal_proba < 1:
-            raise ValueError(f"nominal_proba must lie between 0 and 1, got {self.nominal_proba!r}")
+        if not 0 < self.inlier_proba < 1:
+            raise ValueError(f"inlier_proba must lie between 0 and 1, got {self.inlier_proba!r}")
 
     def log_noise_density(self, noise_variance: float) -> float:
-        """Log prior of the nominal noise variance (eq:sigma_prior)."""
+        """Log prior of the noise variance of inliers (eq:sigma_prior)."""
         shape, scale = 0.5 * self.noise_dof, 0.5 * self.noise_scale
         constant = float(xlogy(shape, scale) - gammaln(shape))
         return constant - (shape + 1.0) * log(noise_variance) - scale / noise_variance
@@ -76,19 +76,19 @@ class AsorPrior:
 class Multipliers:
     """``q(I)`` for every observation (eq:latent_and_parameter_sets), and the slab's rate ``b``.
 
-    ``nominal`` is ``Omega``, ``weight`` is ``w = E[I]``, and ``log_scale`` is all else that ``q(I)``
-    adds to the bound, ``E[log I] / 2 - KL(q(I) || p(I | b))``.
+    ``inlier_proba`` is ``Omega``, ``weight`` is ``w = E[I]``, and ``log_scale`` is all else that ``q(I)``
+    adds to the ELBO, ``E[log I] / 2 - KL(q(I) || p(I | b))``.
     """
 
-    nominal: FloatArray
+    inlier_proba: FloatArray
     weight: FloatArray
     log_scale: FloatArray
     rate: float
 
     @classmethod
-    def all_nominal(cls, n: int, rate: float, prior: AsorPrior) -> Multipliers:
-        """Every multiplier is one: where Algorithm 1 starts."""
-        return cls(np.ones(n), np.ones(n), np.full(n, log(prior.nominal_proba)), rate)
+    def all_inliers(cls, n: int, rate: float, prior: AsorPrior) -> Multipliers:
+        """Every multiplier is one: the initialisation of Algorithm 1."""
+        return cls(np.ones(n), np.ones(n), np.full(n, log(prior.inlier_proba)), rate)
 
 
 def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipliers:
@@ -98,10 +98,10 @@ def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipli
     """
     a, half = prior.slab_shape, 0.5 * R
     a_tilde, b_tilde = a + 0.5, rate + half  # eq:gamma_branch_updated_parameters
-    # Log masses of the two branches of the prior (eq:latent_precision_prior) once R is known; the slab's
+    # Log masses of spike and slab (eq:latent_precision_prior) given R; the slab's
     # constant is that of the Gamma density (eq:gamma_definitions).
-    spike = log(prior.nominal_proba) - half
-    constant = log(1.0 - prior.nominal_proba) + lgamma(a_tilde) - lgamma(a) + a * log(rate)
+    spike = log(prior.inlier_proba) - half
+    constant = log(1.0 - prior.inlier_proba) + lgamma(a_tilde) - lgamma(a) + a * log(rate)
     slab = constant - a_tilde * np.log(b_tilde)
     omega = expit(spike - slab)  # eq:omega_closed_form
     w = omega + (1.0 - omega) * a_tilde / b_tilde  # eq:wij_final
@@ -110,9 +110,9 @@ def update_multipliers(R: FloatArray, rate: float, prior: AsorPrior) -> Multipli
 
 
 def least_rate(prior: AsorPrior) -> float:
-    """The rate below which a slab would trust readings more than nominal ones.
+    """Rate below which the slab would give observations more weight than inliers have.
 
-    Without it the bound has no maximum: readings that the function interpolates drive the rate to
+    Without this floor the ELBO has no maximum: observations that the function interpolates drive the rate to
     zero and their weights to infinity. With it no weight exceeds one.
     """
     return prior.slab_shape + 0.5
@@ -120,8 +120,8 @@ def least_rate(prior: AsorPrior) -> float:
 
 def update_rate(q: Multipliers, prior: AsorPrior) -> float:
     """The mode of the slab's rate given ``q(I)`` (eq:bj_point_estimate)."""
-    slab_mass = float((1.0 - q.nominal).sum())
-    slab_mean = float((q.weight - q.nominal).sum())  # sum of (1 - Omega) a_tilde / b_tilde
+    slab_mass = float((1.0 - q.inlier_proba).sum())
+    slab_mean = float((q.weight - q.inlier_proba).sum())  # sum of (1 - Omega) a_tilde / b_tilde
     return (prior.rate_shape - 1.0 + prior.slab_shape * slab_mass) / (prior.rate_rate + slab_mean)
 
 
@@ -129,30 +129,32 @@ def update_rate(q: Multipliers, prior: AsorPrior) -> float:
 class AsorModel:
     """The likelihood ``N(y | f, sigma^2 / I)`` as a latent model (eq:scalar_likelihood_explicit).
 
-    ``extra`` is the log of the nominal noise variance.
+    ``parameters`` is the log noise variance of inliers.
     """
 
     y: FloatArray
     prior: AsorPrior
 
-    def sites(self, extra: FloatArray, latent: Multipliers) -> Sites:
+    def sites(self, parameters: FloatArray, latent: Multipliers) -> Sites:
         """Targets ``y`` with precision ``w / sigma^2`` (eq:asor_weight_and_precision)."""
-        log_noise = float(extra[0])
+        log_noise = float(parameters[0])
         return Sites(self.y, latent.weight * exp(-log_noise), latent.log_scale - 0.5 * (LOG_2PI + log_noise))
 
-    def log_prior(self, extra: FloatArray, latent: Multipliers) -> float:
+    def log_prior(self, parameters: FloatArray, latent: Multipliers) -> float:
         """Log density of the priors on noise variance and rate."""
-        return self.prior.log_noise_density(exp(extra[0])) + self.prior.log_rate_density(latent.rate)
+        return self.prior.log_noise_density(exp(parameters[0])) + self.prior.log_rate_density(latent.rate)
 
-    def extra_gradient(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> FloatArray:
-        """Zero exactly where eq:sigma_point_estimate holds."""
+    def parameter_gradient(
+        self, parameters: FloatArray, latent: Multipliers, marginals: Marginals
+    ) -> FloatArray:
+        """Derivative by the log noise variance: zero exactly where eq:sigma_point_estimate holds."""
         weighted = float(latent.weight @ marginals.second_moment(self.y))
-        scaled = (weighted + self.prior.noise_scale) * exp(-extra[0])
+        scaled = (weighted + self.prior.noise_scale) * exp(-parameters[0])
         return np.array([0.5 * (scaled - (self.y.size + self.prior.noise_dof + 2.0))])
 
-    def update(self, extra: FloatArray, latent: Multipliers, marginals: Marginals) -> Multipliers:
-        """The optimal ``q(I)``, and a better rate, for these moments (eq:residual_statistics)."""
-        R = marginals.second_moment(self.y) * exp(-extra[0])
+    def update(self, parameters: FloatArray, latent: Multipliers, marginals: Marginals) -> Multipliers:
+        """Update ``q(I)`` and the rate for these moments (eq:residual_statistics)."""
+        R = marginals.second_moment(self.y) * exp(-parameters[0])
         rate, least = latent.rate, least_rate(self.prior)
         for _ in range(RATE_UPDATES):
             rate = max(update_rate(update_multipliers(R, rate, self.prior), self.prior), least)
@@ -176,20 +178,20 @@ class FittedSpikeAndSlab(FittedLikelihood):
 
     @property
     def slab(self) -> TLikelihood:
-        """What a Gamma multiplier makes of normal noise."""
+        """Student-t noise: normal noise with a Gamma multiplier of its precision."""
         a = self.prior.slab_shape
         return TLikelihood(self.noise * self.rate / a, 2.0 * a)
 
     def judge(self, y: FloatArray, mean: FloatArray, variance: FloatArray, noise: FloatArray) -> Verdict:
-        """Judge readings ``y`` where the function is ``N(mean, variance)``, with this nominal noise."""
-        nominal, slab = self.prior.nominal_proba, self.slab
-        spike = log(nominal) + _log_normal((y - mean) ** 2, variance + noise)
+        """Judge observations where the function is ``N(mean, variance)``, for this noise variance."""
+        inlier_proba, slab = self.prior.inlier_proba, self.slab
+        spike = log(inlier_proba) + _log_normal((y - mean) ** 2, variance + noise)
         parts = [
             slab.tilted(y[rows], Marginals(mean[rows], variance[rows])).log_z
             for rows in chunks(y.size, GRID_POINTS)
         ]
-        beside = log(1.0 - nominal) + np.concatenate(parts)
-        return Verdict(np.logaddexp(spike, beside), np.asarray(expit(beside - spike)))
+        outlier = log(1.0 - inlier_proba) + np.concatenate(parts)
+        return Verdict(np.logaddexp(spike, outlier), np.asarray(expit(outlier - spike)))
 
 
 def _log_normal(squared: FloatArray, variance: FloatArray) -> FloatArray:

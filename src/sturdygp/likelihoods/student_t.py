@@ -14,8 +14,8 @@ from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, Sites
 from sturdygp.likelihoods.base import FittedLikelihood
 
-# Grid of the log precision multiplier over which the scale mixture is integrated: 200 points on
-# [log 1e-8, 5], further down if a reading is far away, finer where many degrees of freedom make it narrow.
+# Grid of the log precision multiplier over which the scale mixture is integrated: 200 points on [log 1e-8,
+# 5], further down if an observation is far away, finer where many degrees of freedom make it narrow.
 LOWEST, HIGHEST, SPACING = log(1e-8), 5.0, (5.0 - log(1e-8)) / 199
 
 
@@ -31,7 +31,7 @@ WIDTHS, SPACING_IN_WIDTHS, MOST_POINTS = 12.0, 0.4, 4000
 
 @dataclass(frozen=True, eq=False)
 class TiltedT:
-    """Moments of cavity times likelihood, and how their normaliser responds to the parameters."""
+    """Moments of cavity times likelihood, and derivatives of the log normaliser by the parameters."""
 
     log_z: FloatArray
     moments: Marginals
@@ -48,7 +48,7 @@ class TLikelihood:
 
     @property
     def normal_variance(self) -> float:
-        """The variance of a normal density with the same 95 % interval: its own may be infinite."""
+        """Variance of a normal density with the same 95 % interval: its own may be infinite."""
         return self.noise * float(stdtrit(self.dof, 0.975) / ndtri(0.975)) ** 2
 
     def log_density(self, residual: FloatArray) -> FloatArray:
@@ -79,26 +79,26 @@ class TLikelihood:
         a, d = nu * s2, nu * s2 + r**2
         q = r**2 / d
         psi = 0.5 * float(digamma((nu + 1) / 2) - digamma(nu / 2)) - 0.5 / nu
-        value_dof = nu * (psi - 0.5 * np.log1p(r**2 / a) + 0.5 * (nu + 1) * q / nu)
-        value = np.array([-0.5 + 0.5 * (nu + 1) * q, value_dof])
-        slope_noise = -(nu + 1) * r * a / d**2
-        slope = np.array([slope_noise, nu * r / d + slope_noise])
-        bend_noise = (nu + 1) * a * (1 / d**2 - 2 * (a - r**2) / d**3)
-        bend = np.array([bend_noise, nu * (a - r**2) / d**2 + bend_noise])
-        return value, slope, bend
+        value_by_dof = nu * (psi - 0.5 * np.log1p(r**2 / a) + 0.5 * (nu + 1) * q / nu)
+        value = np.array([-0.5 + 0.5 * (nu + 1) * q, value_by_dof])
+        slope_by_noise = -(nu + 1) * r * a / d**2
+        slope = np.array([slope_by_noise, nu * r / d + slope_by_noise])
+        curvature_by_noise = (nu + 1) * a * (1 / d**2 - 2 * (a - r**2) / d**3)
+        curvature = np.array([curvature_by_noise, nu * (a - r**2) / d**2 + curvature_by_noise])
+        return value, slope, curvature
 
-    def tilted(self, y: FloatArray, cavity: Marginals, share: float = 1.0) -> TiltedT:
+    def tilted(self, y: FloatArray, cavity: Marginals, power: float = 1.0) -> TiltedT:
         """Integrate a power of the likelihood; the derivatives are those of the power."""
-        if share == 1.0:
+        if power == 1.0:
             return self._tilted(y, cavity)
-        other, constant = self.power(share)
+        other, constant = self.to_power(power)
         tilted = other.tilted(y, cavity)
         return replace(tilted, log_z=tilted.log_z + constant)
 
     def _tilted(self, y: FloatArray, cavity: Marginals) -> TiltedT:
         """Integrate the likelihood, a scale mixture of normals, against normal cavities."""
         v, delta = cavity.variance[:, None], (y - cavity.mean)[:, None]
-        # A missing reading, NaN, is not the farthest.
+        # fmax ignores missing observations, which are NaN.
         grid = self._grid(float(np.fmax.reduce(np.abs(delta), axis=None, initial=0.0)))
         u, half = np.exp(grid), 0.5 * self.dof
         log_mass = half * (grid - u)
@@ -114,17 +114,17 @@ class TLikelihood:
         gain = v / total
         shift = gain * delta
         mean_shift = (p * shift).sum(axis=1)
-        spread = (p * (gain * noise + (shift - mean_shift[:, None]) ** 2)).sum(axis=1)
+        variance = (p * (gain * noise + (shift - mean_shift[:, None]) ** 2)).sum(axis=1)
         by_noise = (p * 0.5 * noise * (delta**2 / total - 1.0) / total).sum(axis=1)
         slope = half * (1.0 + log(half) - float(digamma(half)) + grid - u)
-        return TiltedT(log_z, Marginals(cavity.mean + mean_shift, spread), by_noise, p @ slope)
+        return TiltedT(log_z, Marginals(cavity.mean + mean_shift, variance), by_noise, p @ slope)
 
     def _log_constant(self) -> float:
         half = 0.5 * self.dof
         return half * log(half) - float(gammaln(half)) + log(SPACING)
 
     def _grid(self, farthest: float) -> FloatArray:
-        """Log multipliers at which a reading that far away is not yet improbable, and all above."""
+        """Grid of log multipliers, down to where an observation that far away is improbable."""
         if self.dof > NORMAL_DOF:
             return np.zeros(1)
         R, width = farthest**2 / self.noise, sqrt(2.0 / self.dof)
@@ -135,21 +135,21 @@ class TLikelihood:
             low, high, spacing = min(LOWEST, -log(1.0 + R) - 6.0), HIGHEST, SPACING
         return high - spacing * np.arange(int(np.ceil((high - low) / spacing)), -1.0, -1.0)
 
-    def least_share(self, wanted: float) -> float:
-        """The share nearest to that wanted whose power is a density with tails that can be integrated."""
+    def least_power(self, wanted: float) -> float:
+        """Least power, of ``wanted`` or more, whose tails the grid can integrate."""
         return max(wanted, (1.0 + LEAST_DOF) / (self.dof + 1.0))
 
-    def power(self, share: float) -> tuple[TLikelihood, float]:
-        """``p^share`` as another Student-t, and the log of the constant between them."""
-        dof = share * (self.dof + 1.0) - 1.0
+    def to_power(self, power: float) -> tuple[TLikelihood, float]:
+        """``p^power`` as another Student-t, and the log of the constant between them."""
+        dof = power * (self.dof + 1.0) - 1.0
         other = TLikelihood(self.noise * self.dof / dof, dof)
         zero = np.zeros(1)
-        return other, float((share * self.log_density(zero) - other.log_density(zero))[0])
+        return other, float((power * self.log_density(zero) - other.log_density(zero))[0])
 
 
 @dataclass(frozen=True)
 class FittedStudentT(FittedLikelihood):
-    """Student-t noise of inliers and outliers alike."""
+    """Student-t noise of all observations."""
 
     likelihood: TLikelihood
 
@@ -181,7 +181,7 @@ LOG_DOF_BOX = (log(1.2), log(1000.0))
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """``q(I)`` for every observation: its mean, what else it adds to the bound; degrees of freedom."""
+    """``q(I)`` for every observation: its mean, and what else it adds to the ELBO; degrees of freedom."""
 
     weight: FloatArray
     log_scale: FloatArray
@@ -203,33 +203,33 @@ def update_weights(R: FloatArray, dof: float) -> Weights:
 
 @dataclass(frozen=True, eq=False)
 class VbModel:
-    """The likelihood as a latent model; ``extra`` is the log of the squared scale."""
+    """Student-t noise as a latent model; ``parameters`` is the log of the squared scale."""
 
     y: FloatArray
     learn_dof: bool
 
-    def sites(self, extra: FloatArray, latent: Weights) -> Sites:
+    def sites(self, parameters: FloatArray, latent: Weights) -> Sites:
         """Targets ``y`` with precision ``w / noise``."""
-        log_noise = float(extra[0])
+        log_noise = float(parameters[0])
         return Sites(self.y, latent.weight * exp(-log_noise), latent.log_scale - 0.5 * (LOG_2PI + log_noise))
 
-    def log_prior(self, extra: FloatArray, latent: Weights) -> float:
-        """Flat."""
+    def log_prior(self, parameters: FloatArray, latent: Weights) -> float:
+        """Log density of a flat prior, zero."""
         return 0.0
 
-    def extra_gradient(self, extra: FloatArray, latent: Weights, marginals: Marginals) -> FloatArray:
+    def parameter_gradient(self, parameters: FloatArray, latent: Weights, marginals: Marginals) -> FloatArray:
         """Derivative with respect to the log squared scale."""
         S = marginals.second_moment(self.y)
-        return np.array([0.5 * (float(latent.weight @ S) * exp(-extra[0]) - self.y.size)])
+        return np.array([0.5 * (float(latent.weight @ S) * exp(-parameters[0]) - self.y.size)])
 
-    def update(self, extra: FloatArray, latent: Weights, marginals: Marginals) -> Weights:
-        """The optimal ``q(I)``, and better degrees of freedom if they are learned."""
-        R = marginals.second_moment(self.y) * exp(-extra[0])
+    def update(self, parameters: FloatArray, latent: Weights, marginals: Marginals) -> Weights:
+        """Update ``q(I)``, and the degrees of freedom if they are learned."""
+        R = marginals.second_moment(self.y) * exp(-parameters[0])
         return update_weights(R, best_dof(R, latent.dof) if self.learn_dof else latent.dof)
 
 
 def best_dof(R: FloatArray, current: float) -> float:
-    """The degrees of freedom that maximise the bound, unless the current ones are as good."""
+    """Degrees of freedom that maximise the ELBO; the current ones if they are as good."""
 
     def loss(log_dof: float) -> float:
         return -float(log_normaliser(R, exp(log_dof)).sum())

@@ -1,1 +1,1 @@
-"""Linear algebra: the only place that factorises."""
+"""Linear algebra: the only package that factorises matrices."""

@@ -1,6 +1,6 @@
 """Factorisations and solves.
 
-Everything a Gaussian process asks of its observations goes through
+Everything that a Gaussian process computes from its observations goes through
 ``R = (K + T^-1)^-1`` with ``T = diag(precision)``.  :func:`factorise_sites` prepares it
 without ever forming ``T^-1``, so precisions may be zero (a missing or rejected
 observation) or negative (expectation propagation).
@@ -25,7 +25,7 @@ JITTERS = (0.0, *(10.0**exponent for exponent in range(-12, -3)))
 
 # Below this product of precision and prior variance, (1 - [B^-1]_ii) / precision loses digits.
 WEAK_SITE = 1e-4
-# Share of the largest entry above which another is its equal to rounding.
+# Fraction of the largest entry above which another is equal to it up to rounding.
 TIE = 1.0 - 1e-6
 
 
@@ -59,7 +59,7 @@ class Cholesky:
         return solved
 
     def inverse_triangle(self) -> FloatArray:
-        """Lower triangle of the inverse, zeros above it: half the work, and half the memory traffic."""
+        """Lower triangle of the inverse, with zeros above it: half the work and memory traffic."""
         inverse = self.lower.copy(order="F")
         if invert(inverse):
             raise NotPositiveDefiniteError("the triangular factor is singular")
@@ -95,11 +95,11 @@ def cholesky(matrix: FloatArray, *, overwrite: bool = False) -> Cholesky:
 
 
 def jittered_cholesky(matrix: FloatArray, scale: float | None = None) -> Cholesky:
-    """Factorise a positive semi-definite matrix, adding as little to its diagonal as will do.
+    """Factorise a positive semi-definite matrix, adding as little to its diagonal as possible.
 
-    For covariances without noise, whose smallest eigenvalues are rounding errors: multiples of ``scale``, by
-    default the mean diagonal. A difference of two matrices has those of the larger ones. What was added is in
-    ``jitter``.
+    Smallest eigenvalues of covariances without noise are rounding errors. Multiples of ``scale`` are added,
+    by default of the mean diagonal; for a difference of two matrices, give the scale of these. The result
+    records what was added in ``jitter``.
     """
     scale = float(matrix.diagonal().mean()) if scale is None else scale
     for relative in JITTERS:
@@ -117,7 +117,7 @@ def jittered_cholesky(matrix: FloatArray, scale: float | None = None) -> Cholesk
 
 
 def diagonal(matrix: FloatArray) -> FloatArray:
-    """The diagonal as a view that can be written to."""
+    """Return the diagonal as a view that can be written to."""
     view = matrix.diagonal()
     view.flags.writeable = True
     return view
@@ -129,7 +129,7 @@ def solve_positive(matrix: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def inverse_positive(matrix: FloatArray) -> FloatArray:
-    """The inverse of a small symmetric positive definite matrix."""
+    """Inverse of a small symmetric positive definite matrix."""
     triangle = cholesky(matrix).inverse_triangle()
     return np.asarray(triangle + np.tril(triangle, -1).T)
 
@@ -148,7 +148,7 @@ def orthonormal(columns: FloatArray) -> FloatArray:
 def small_factors(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lower Cholesky factors of many small matrices along the last two axes, and the inverses of these.
 
-    Where matrices are small and well conditioned, an inverse is one call for all of them.
+    For small, well-conditioned matrices, explicit inverses are one call for all of them.
     """
     lower: FloatArray = np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
     return lower, np.asarray(np.linalg.inv(lower), dtype=np.float64)
@@ -224,8 +224,8 @@ class SiteFactor:
     def cotangent(self, inverse: FloatArray, alpha: FloatArray) -> FloatArray:
         """A matrix ``G`` with ``G + G' = alpha alpha' - R``, written over the triangle of ``B^-1``.
 
-        It is all that a gradient needs of ``R``: twice one triangle stands for both, because
-        the derivative of a kernel matrix is symmetric.
+        A gradient needs no more of ``R``: the derivative of a kernel matrix is symmetric, so that twice one
+        triangle stands for both.
         """
         G = inverse.T
         G *= self.root
@@ -270,10 +270,10 @@ def _negative_part(
 def pivoted_cholesky(
     diagonal: FloatArray, column: Callable[[int], FloatArray], rank: int, tolerance: float
 ) -> tuple[FloatArray, list[int]]:
-    """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, and the few columns asked for.
+    """Columns ``F`` with ``F F'`` near a positive semi-definite matrix, and the pivots.
 
-    The next pivot is where most of the diagonal is left; it ends when no more than a share ``tolerance`` of
-    the largest entry is. Of equals to rounding it is the first, so that rounding chooses nothing.
+    The next pivot has the largest remaining diagonal entry; the first of those equal up to rounding, so that
+    rounding does not decide. It ends when the largest is at most ``tolerance`` of that of the matrix.
     """
     left = diagonal.copy()
     F = np.zeros((left.size, rank), order="F")

@@ -1,4 +1,4 @@
-"""Solving without factorising, from where the solution is near already."""
+"""Conjugate gradients from an initial solution that is near."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sturdygp._typing import FloatArray
 Operator: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
-# When a posterior mean is anticipated: steps of conjugate gradients at most and at least, and the error that
-# may be left, in nats. It is in the gradient, and misleads the curvature that is learned from that. Near an
-# optimum it is small from the start; a few steps make it smaller than any tolerance.
-STEPS, LEAST_STEPS, SMALL_ERROR = 50, 3, 1e-7
+# Most and least steps when a posterior mean is anticipated, and the error at which they end, in nats. The
+# error perturbs the gradient, and the curvature that is learned from it. Near an optimum it is small
+# initially, and a few steps reduce it below any tolerance.
+MOST_STEPS, LEAST_STEPS, SMALL_ERROR = 50, 3, 1e-7
 
 
 def solve_nearly(apply: Operator, b: FloatArray, x: FloatArray, precondition: Operator) -> FloatArray:
-    """The solution of ``apply(x) = b``, as near as an anticipation must be, from where it is near already."""
-    return conjugate_gradients(apply, b, x, precondition, STEPS, least=LEAST_STEPS, enough=SMALL_ERROR)
+    """Solve ``apply(x) = b`` from a near solution, as accurately as an anticipation needs."""
+    return conjugate_gradients(apply, b, x, precondition, MOST_STEPS, least=LEAST_STEPS, enough=SMALL_ERROR)
 
 
 def conjugate_gradients(
@@ -33,10 +33,10 @@ def conjugate_gradients(
     least: int = 0,
     enough: float = 0.0,
 ) -> FloatArray:
-    """A few preconditioned steps from ``x`` towards the solution of ``apply(x) = b``.
+    """Take preconditioned steps from ``x`` towards the solution of ``apply(x) = b``.
 
-    After the least number of them they end where the squared error, in the norm of the preconditioner's
-    matrix, is small enough. Both operators return new arrays.
+    They end after ``least`` steps once the squared error, in the norm of the preconditioner's matrix, is at
+    most ``enough``. Both operators return new arrays.
     """
     # Vectors are short and steps many: BLAS, which adds in place, costs less than NumPy's operators.
     x, residual = x.copy(), b - apply(x)

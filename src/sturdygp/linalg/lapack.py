@@ -1,9 +1,9 @@
-"""Routines of LAPACK and BLAS for large matrices, all from one library, that let other threads run meanwhile.
+"""LAPACK and BLAS routines for large matrices, all from one library, that release the interpreter's lock.
 
-SciPy's Python wrappers hold the interpreter's lock, so that outputs fitted in threads would wait for each
-other. The same routines, which SciPy offers to compiled code, do not need it: ctypes lets go of the lock,
-for a price that small matrices do not repay. NumPy may have a library of its own, whose threads stand in the
-way of SciPy's (``estimators/threads.py``), so that large products are taken here as well. All arrays are
+SciPy's Python wrappers hold the lock, so that outputs fitted in threads would wait for each other. SciPy
+exports the same routines to compiled code; ctypes calls them without the lock, at a cost that small matrices
+do not repay. NumPy may come with a library of its own, whose threads interfere with SciPy's
+(``estimators/threads.py``); large products are therefore computed here as well. All arrays are
 Fortran-ordered, and the last is overwritten if nothing is returned.
 """
 
@@ -25,38 +25,41 @@ _address_of = ctypes.pythonapi.PyCapsule_GetPointer
 _address_of.restype, _address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
-def _routine(module: ModuleType, name: str, *, aside: bool = True) -> tuple[Callable[..., None], type[Any]]:
+def _routine(
+    module: ModuleType, name: str, *, release_lock: bool = True
+) -> tuple[Callable[..., None], type[Any]]:
     """A routine whose arguments are all pointers, and the type of its integers.
 
-    ``aside`` lets go of the lock meanwhile. To get it back may take longer than a short routine.
+    ``release_lock`` lets other threads run meanwhile. To reacquire the lock may take longer than a short
+    routine.
     """
     capsule = module.__pyx_capi__[name]
     signature = _signature_of(capsule)
-    prototype = ctypes.CFUNCTYPE if aside else ctypes.PYFUNCTYPE
+    prototype = ctypes.CFUNCTYPE if release_lock else ctypes.PYFUNCTYPE
     function = prototype(None, *[ctypes.c_void_p] * signature.count(b"*"))(_address_of(capsule, signature))
     return function, ctypes.c_int if b" int *" in signature else ctypes.c_int64
 
 
 _dpotrf, _Integer = _routine(cython_lapack, "dpotrf")
-_short_dtrtri, _ = _routine(cython_lapack, "dtrtri", aside=False)
+_short_dtrtri, _ = _routine(cython_lapack, "dtrtri", release_lock=False)
 _dlauum, _ = _routine(cython_lapack, "dlauum")
 _dlaset, _ = _routine(cython_lapack, "dlaset")
 _dtrsm, _ = _routine(cython_blas, "dtrsm")
 _dtrsv, _ = _routine(cython_blas, "dtrsv")
 _dtrmm, _ = _routine(cython_blas, "dtrmm")
-_short_dtrmm, _ = _routine(cython_blas, "dtrmm", aside=False)
+_short_dtrmm, _ = _routine(cython_blas, "dtrmm", release_lock=False)
 _dger, _ = _routine(cython_blas, "dger")
 _dsyrk, _ = _routine(cython_blas, "dsyrk")
 _dsymv, _ = _routine(cython_blas, "dsymv")
 _dgemm, _ = _routine(cython_blas, "dgemm")
-# Matrices of a lower order are left to SciPy's wrappers; those that meet a vector, below the second.
+# Order below which SciPy's wrappers are used: for matrices, and for matrices with vectors.
 SMALL, SMALL_FOR_VECTORS = 250, 250
-# Triangles of a higher order are inverted by halves, and the length of the first is a multiple of STRIPE.
+# Order above which triangles are inverted by halves; the order of the first half is a multiple of STRIPE.
 WHOLE, STRIPE = 64, 8
 DOUBLE = 8
-# The largest block whose freeing makes glibc keep what is freed, instead of giving each matrix back to the
-# system and asking for it again page by page, which costs a fifth of an evaluation of some hundred readings.
-# It keeps twice as much at most. Nothing is written to the block; other systems take no notice.
+# Largest block whose release makes glibc keep freed memory instead of returning each matrix to the system and
+# requesting it again page by page, which takes a fifth of an evaluation with some hundred observations. It
+# keeps at most twice as much. Nothing is written to the block; other systems are not affected.
 KEPT_BYTES = (32 << 20) - (1 << 16)
 np.empty(KEPT_BYTES, dtype=np.uint8)
 _ONE, _MINUS, _ZERO, _STEP = ctypes.c_double(1.0), ctypes.c_double(-1.0), ctypes.c_double(0.0), _Integer(1)
@@ -64,45 +67,45 @@ _ref = ctypes.byref
 
 
 def factorise(a: FloatArray) -> int:
-    """Lower Cholesky factor with zeros above it; not zero if the matrix is not positive definite."""
+    """Compute the lower Cholesky factor, with zeros above it; return 0 if the matrix is positive definite."""
     order = _square(a)
     if order < SMALL:
         return int(lapack.dpotrf(a, lower=1, clean=1, overwrite_a=1)[1])
-    start, n, info = _address(a), _ref(_Integer(order)), _Integer(0)
-    _dpotrf(b"L", n, start, n, _ref(info))
-    rest, above = _ref(_Integer(order - 1)), start + order * DOUBLE
+    origin, n, info = _address(a), _ref(_Integer(order)), _Integer(0)
+    _dpotrf(b"L", n, origin, n, _ref(info))
+    rest, above = _ref(_Integer(order - 1)), origin + order * DOUBLE
     _dlaset(b"U", rest, rest, _ref(_ZERO), _ref(_ZERO), above, n)
     return int(info.value)
 
 
 def invert(a: FloatArray) -> int:
-    """Lower triangle of the inverse from a lower factor; not zero if that is singular."""
+    """Compute the lower triangle of the inverse from a lower factor; return 0 unless that is singular."""
     order = _square(a)
     if order <= WHOLE:
         return int(lapack.dpotri(a, lower=1, overwrite_c=1)[1])
-    start, n, info = _address(a), _ref(_Integer(order)), _Integer(0)
-    if not (failed := _invert_triangle(start, order, order)):
-        _dlauum(b"L", n, start, n, _ref(info))
+    origin, n, info = _address(a), _ref(_Integer(order)), _Integer(0)
+    if not (failed := _invert_triangle(origin, order, order)):
+        _dlauum(b"L", n, origin, n, _ref(info))
     return failed
 
 
-def _invert_triangle(start: int, order: int, stride: int) -> int:
-    """The inverse of a lower triangle in its place, from those of its two halves.
+def _invert_triangle(origin: int, order: int, stride: int) -> int:
+    """Invert a lower triangle in place, from the inverses of its two halves.
 
-    LAPACK's own is slower than products of matrices are: at order 300, twice as slow.
+    LAPACK's own routine is slower than matrix products are: at order 300, twice as slow.
     """
     step = _ref(_Integer(stride))
     if order <= WHOLE:
         info = _Integer(0)
-        _short_dtrtri(b"L", b"N", _ref(_Integer(order)), start, step, _ref(info))
+        _short_dtrtri(b"L", b"N", _ref(_Integer(order)), origin, step, _ref(info))
         return int(info.value)
     half = order // 2 // STRIPE * STRIPE
-    rest, below = order - half, start + half * DOUBLE
+    rest, below = order - half, origin + half * DOUBLE
     corner = below + half * stride * DOUBLE
-    failed = _invert_triangle(start, half, stride) or _invert_triangle(corner, rest, stride)
+    failed = _invert_triangle(origin, half, stride) or _invert_triangle(corner, rest, stride)
     shape = _ref(_Integer(rest)), _ref(_Integer(half))
     multiply = _short_dtrmm if order < SMALL else _dtrmm
-    multiply(b"R", b"L", b"N", b"N", *shape, _ref(_MINUS), start, step, below, step)
+    multiply(b"R", b"L", b"N", b"N", *shape, _ref(_MINUS), origin, step, below, step)
     multiply(b"L", b"L", b"N", b"N", *shape, _ref(_ONE), corner, step, below, step)
     return failed
 
@@ -193,7 +196,7 @@ def _address(a: FloatArray) -> int:
 
 
 def _square(a: FloatArray) -> int:
-    """The order of a matrix."""
+    """Return the order of a square matrix."""
     rows, columns = _checked(a).shape
     if rows != columns:
         raise ValueError(f"a square matrix is needed, got {a.shape}")
@@ -201,12 +204,12 @@ def _square(a: FloatArray) -> int:
 
 
 def _checked(a: FloatArray) -> FloatArray:
-    """What the routines would not notice: they would read and write elsewhere."""
+    """Refuse arrays that the routines would read or write out of bounds."""
     if a.ndim != 2 or not _is_plain(a):
         raise ValueError(f"a Fortran-ordered matrix of doubles is needed, got {a.dtype} {a.shape}")
     return a
 
 
 def _is_plain(a: FloatArray) -> bool:
-    """Doubles that lie side by side in Fortran's order."""
+    """True for a contiguous array of doubles in Fortran's order."""
     return a.flags.f_contiguous and a.dtype == np.float64 and a.size > 0

@@ -1,4 +1,4 @@
-"""ASOR-GPR as a method: two solvers on one bound, and the starts."""
+"""ASOR-GPR as a method: two solvers of one ELBO, and their initialisations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.inference.generalised_em import GemState, final_e_step, initial_state, iterate
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
+from sturdygp.inference.variational import (
+    Initialisation,
+    VariationalObjective,
+    default_initialisations,
+    optimise_in_stages,
+    resume_state,
+)
 from sturdygp.likelihoods.spike_and_slab import (
     AsorModel,
     AsorPrior,
@@ -36,7 +42,7 @@ class Asor:
     """The paper's method.
 
     ``tol`` is the relative change of the weighted residual at which ``"gem"`` stops, and the largest
-    derivative of the bound, per observation, at which ``"collapsed"`` does.
+    derivative of the ELBO, per observation, at which ``"collapsed"`` does.
     """
 
     prior: AsorPrior = field(default_factory=AsorPrior)
@@ -51,38 +57,40 @@ class Asor:
         return self._fit_gem(problem) if self.solver == "gem" else self._fit_collapsed(problem)
 
     def _fit_collapsed(self, problem: Problem) -> Fit:
-        optimum, count = climb_by_stages(
-            problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol
+        optimum, count = optimise_in_stages(
+            problem, self._objective, self._initialisations, max_iter=self.max_iter, tol=self.tol
         )
         model, size = AsorModel(problem.y, self.prior), problem.kernel.theta.size
-        kernel, extra = problem.kernel.with_theta(optimum.x[:size]), optimum.x[size:]
-        q, noise_variance = optimum.carry.latent, exp(extra[0])
-        posterior = problem.prior(kernel).condition(model.sites(extra, q))
+        kernel, parameters = problem.kernel.with_theta(optimum.x[:size]), optimum.x[size:]
+        q, noise_variance = optimum.carry.latent, exp(parameters[0])
+        posterior = problem.prior(kernel).condition(model.sites(parameters, q))
         return Fit(
             posterior=posterior.compact(),
             likelihood=FittedSpikeAndSlab(noise_variance, q.rate, self.prior),
             weights=q.weight,
-            outlier_proba=1.0 - q.nominal,
+            outlier_proba=1.0 - q.inlier_proba,
             n_densities=float(problem.y.size),
-            bound=posterior.log_evidence + model.log_prior(extra, q),
+            bound=posterior.log_evidence + model.log_prior(parameters, q),
             status=optimum.status,
             n_iter=optimum.n_iter,
             n_factorizations=count + 1,
             trace=optimum.trace,
-            resume=state_of(optimum),
+            resume=resume_state(optimum),
         )
 
-    def _loop(self, problem: Problem) -> Alternation[Multipliers]:
-        return Alternation(AsorModel(problem.y, self.prior), problem, problem.noise_box)
+    def _objective(self, problem: Problem) -> VariationalObjective[Multipliers]:
+        return VariationalObjective(AsorModel(problem.y, self.prior), problem, problem.noise_box)
 
-    def _starts(self, problem: Problem) -> list[Start[Multipliers]]:
+    def _initialisations(self, problem: Problem) -> list[Initialisation[Multipliers]]:
         rate = max(INITIAL_RATE, least_rate(self.prior))
-        neutral = Multipliers.all_nominal(problem.y.size, rate, self.prior)
+        neutral = Multipliers.all_inliers(problem.y.size, rate, self.prior)
 
         def around(squared: FloatArray) -> Multipliers:
             return update_multipliers(squared / self.noise_variance, rate, self.prior)
 
-        return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
+        return default_initialisations(
+            problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts
+        )
 
     def _fit_gem(self, problem: Problem) -> Fit:
         problem.require_exact('solver="gem", the paper\'s,', 'use solver="collapsed" with inducing inputs')
@@ -92,13 +100,13 @@ class Asor:
         previous, status = inf, Status.MAX_ITER
         for current in islice(iterate(state), self.max_iter):
             state = current
-            trace.append(state.bound)
+            trace.append(state.elbo)
             residual = state.weighted_residual
             excess = relative_change(residual, previous) / self.tol
             if excess < 1.0:
                 status = Status.CONVERGED
                 break
-            if problem.callback is not None and problem.callback(Step(state.bound, excess)):
+            if problem.callback is not None and problem.callback(Step(state.elbo, excess)):
                 status = Status.STOPPED
                 break
             previous = residual
@@ -110,9 +118,9 @@ class Asor:
             posterior=state.posterior.compact(),
             likelihood=FittedSpikeAndSlab(state.noise_variance, q.rate, self.prior),
             weights=q.weight,
-            outlier_proba=1.0 - q.nominal,
+            outlier_proba=1.0 - q.inlier_proba,
             n_densities=float(q.weight.size),
-            bound=state.bound,
+            bound=state.elbo,
             status=status,
             n_iter=len(trace),
             n_factorizations=state.n_factorizations + 1,
@@ -121,7 +129,7 @@ class Asor:
 
 
 def relative_change(value: float, previous: float) -> float:
-    """By what share of itself a number has changed; none if it was and is zero."""
+    """Relative change of a number; zero if it was and is zero."""
     if previous == 0.0:
         return inf if value else 0.0
     return abs(value / previous - 1.0)

@@ -1,4 +1,4 @@
-"""The result of every method: a posterior, a likelihood, how the fit went, what was compared."""
+"""Result of a method: posterior, likelihood, how the fit went, and the hypotheses it compared."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.inputs import Inputs
 from sturdygp.gp.posterior import Posterior
-from sturdygp.inference.problem import Problem, Resume
+from sturdygp.inference.problem import Problem, ResumeState
 from sturdygp.likelihoods.base import FittedLikelihood
 from sturdygp.status import Status
 
-# How close to its bound, in the logarithm, a parameter counts as held by it.
+# Distance in the logarithm at which a parameter counts as held by its bound.
 AT_BOUND = 1e-6
 
 
@@ -23,10 +23,10 @@ class Fit:
     """A fitted method: a posterior, and one likelihood.
 
     ``bound`` is the evidence, or the ELBO, with all constants; it adds up ``n_densities`` log densities.
-    ``weights`` is the fraction of an inlier's precision that each observation keeps. Likelihoods that tell
-    outliers from inliers come with ``outlier_proba``. ``note`` says so if the method had to fall back on
-    something coarser. ``resume`` is where another fit may start, ``ledger`` the hypotheses that were
-    compared, the winner first.
+    ``weights`` is the fraction of an inlier's precision that each observation keeps. Likelihoods that
+    distinguish outliers from inliers come with ``outlier_proba``. ``note`` is a message if the method had to
+    fall back on something coarser. ``resume`` is the state from which another fit can continue, ``ledger``
+    the hypotheses that were compared, the winner first.
     """
 
     posterior: Posterior
@@ -40,12 +40,12 @@ class Fit:
     trace: tuple[float, ...]
     outlier_proba: FloatArray | None = None
     note: str = ""
-    resume: Resume | None = None
+    resume: ResumeState | None = None
     ledger: tuple[LedgerEntry, ...] = ()
 
     @property
     def noise_variance(self) -> float:
-        """That of the likelihood."""
+        """Noise variance of the likelihood."""
         return self.likelihood.noise_variance
 
     def noise_at(self, X: Inputs, mean: FloatArray) -> FloatArray:
@@ -54,7 +54,7 @@ class Fit:
 
     @property
     def at_bounds(self) -> tuple[str, ...]:
-        """Names of the kernel's parameters that ended at an end of their box."""
+        """Names of the kernel's parameters that ended at a bound."""
         kernel = self.posterior.kernel
         low, high = kernel.bounds.T if kernel.theta.size else np.empty((2, 0))
         held = (kernel.theta - low < AT_BOUND) | (high - kernel.theta < AT_BOUND)
@@ -70,12 +70,12 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Score:
-    """What speaks for a hypothesis, in nats: terms that add up, each a property of the hypothesis alone.
+    """Score of a hypothesis in nats: a sum of terms, each a property of the hypothesis alone.
 
-    ``elbo`` is the evidence lower bound, ``parameter_prior`` the log density of all parameters, ``occam``
-    what a second part of the kernel costs, ``variance_function`` what heteroscedastic noise would add beyond
-    its own cost, ``structure_prior`` the log prior odds of such an explanation, and ``bounded_noise`` what
-    noise with bounds would add.
+    ``elbo`` is the evidence lower bound, ``parameter_prior`` the log density of all parameters, ``occam`` the
+    penalty of a second kernel part, ``variance_function`` the gain of heteroscedastic noise beyond its own
+    penalty, ``structure_prior`` the log prior odds of such a hypothesis, and ``bounded_noise`` the gain of
+    noise with bounds.
     """
 
     elbo: float
@@ -95,10 +95,10 @@ class Score:
 class LedgerEntry:
     """A hypothesis that was compared, for :meth:`RobustGPRegressor.explain`.
 
-    ``outliers`` is the expected fraction, ``noise`` the standard deviation of the noise in units of the
-    scaled targets, ``iterations`` how far it was optimised. ``convinced`` marks the one exception to the
-    order of scores: a hypothesis that takes more observations for inliers and predicts them better, each from
-    all others.
+    ``outliers`` is the expected fraction of outliers, ``noise`` the standard deviation of the noise in units
+    of the scaled targets, ``iterations`` the number of iterations so far. ``convinced`` marks the one
+    exception to the order of scores: a hypothesis with more inliers and a better leave-one-out log predictive
+    density.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Ordinary Gaussian process regression, and the same knowing which observations are outliers."""
+"""Ordinary Gaussian process regression, and an oracle that knows the outliers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.gp.sites import TINY
-from sturdygp.inference.problem import Problem, kernel_starts
-from sturdygp.inference.variational import Alternation, Start, climb_by_stages, state_of
+from sturdygp.inference.problem import Problem, initial_kernels
+from sturdygp.inference.variational import (
+    Initialisation,
+    VariationalObjective,
+    optimise_in_stages,
+    resume_state,
+)
 from sturdygp.likelihoods.gaussian import FittedGaussian, GaussianModel
 from sturdygp.methods.fit import Fit
 
@@ -29,11 +34,13 @@ class Gaussian:
     tol: float
 
     def fit(self, problem: Problem) -> Fit:
-        """Fit one output, the evidence picking among the starts."""
-        best, count = climb_by_stages(problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol)
+        """Fit one output, from the initialisation with the highest evidence."""
+        best, count = optimise_in_stages(
+            problem, self._objective, self._initialisations, max_iter=self.max_iter, tol=self.tol
+        )
         model, size = self._model(problem), problem.kernel.theta.size
-        kernel, extra = problem.kernel.with_theta(best.x[:size]), best.x[size:]
-        sites, noise = model.sites(extra, None), model.noise_at(extra)
+        kernel, parameters = problem.kernel.with_theta(best.x[:size]), best.x[size:]
+        sites, noise = model.sites(parameters, None), model.noise_at(parameters)
         return Fit(
             posterior=problem.prior(kernel).condition(sites).compact(),
             likelihood=FittedGaussian(noise),
@@ -43,31 +50,35 @@ class Gaussian:
             n_iter=best.n_iter,
             n_factorizations=1 + count,
             trace=best.trace,
-            # A reading that is dropped has no density.
+            # An observation that is dropped has no density.
             n_densities=float(np.count_nonzero(sites.precision)),
-            resume=state_of(best),
+            resume=resume_state(best),
         )
 
     def _model(self, problem: Problem) -> GaussianModel:
         return GaussianModel(problem.y, 0.0 if problem.added is None else problem.added, self.noise_variance)
 
-    def _loop(self, problem: Problem) -> Alternation[None]:
-        return Alternation(self._model(problem), problem, noise_box(problem)[: int(self.learn_noise)])
+    def _objective(self, problem: Problem) -> VariationalObjective[None]:
+        return VariationalObjective(
+            self._model(problem), problem, noise_box(problem)[: int(self.learn_noise)]
+        )
 
-    def _starts(self, problem: Problem) -> list[Start[None]]:
-        extra = np.array([log(self.noise_variance)] * self.learn_noise)
-        return [Start(kernel, extra, None) for kernel in kernel_starts(problem, self.n_starts)]
+    def _initialisations(self, problem: Problem) -> list[Initialisation[None]]:
+        parameters = np.array([log(self.noise_variance)] * self.learn_noise)
+        return [
+            Initialisation(kernel, parameters, None) for kernel in initial_kernels(problem, self.n_starts)
+        ]
 
 
 def noise_box(problem: Problem) -> FloatArray:
-    """Normal noise has to account for outliers, too, however far they lie beyond the scale of the others."""
+    """Bounds of the log noise variance: normal noise has to account for outliers too, however far off."""
     low, high = problem.noise_box[0]
     return np.array([[low, max(high, log(MOST_NOISE_IN_SQUARES * float(np.mean(problem.y**2)) + TINY))]])
 
 
 @dataclass(frozen=True)
 class Standard:
-    """The likelihood itself chooses the sites."""
+    """Ordinary Gaussian process: the sites are the likelihood itself."""
 
     noise_variance: float = 0.5
     learn_noise: bool = True
@@ -83,9 +94,9 @@ class Standard:
 
 @dataclass(frozen=True, eq=False)
 class Oracle:
-    """Outliers lose their known mean and keep the information that their known variance leaves them.
+    """Oracle: the mean of known outliers is subtracted, and their variance added to that of the noise.
 
-    ``outlier_variance`` is what contamination adds to the noise variance; infinity drops the reading.
+    ``outlier_variance`` is what contamination adds to the noise variance; infinity drops the observation.
     """
 
     outlier_mask: BoolArray

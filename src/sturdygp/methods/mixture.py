@@ -9,7 +9,13 @@ import numpy as np
 
 from sturdygp._typing import FloatArray
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import Alternation, Start, climb_by_stages, spread_starts, state_of
+from sturdygp.inference.variational import (
+    Initialisation,
+    VariationalObjective,
+    default_initialisations,
+    optimise_in_stages,
+    resume_state,
+)
 from sturdygp.likelihoods.mixture import (
     Components,
     FittedMixture,
@@ -22,9 +28,9 @@ from sturdygp.methods.fit import Fit
 
 @dataclass(frozen=True)
 class Mixture:
-    """Variational EM with the kernel and the nominal noise stepped on the evidence.
+    """Variational EM with quasi-Newton steps in the kernel and the noise variance of inliers.
 
-    ``start_ratios`` are the variances of the broad components, relative to the nominal one, at the start.
+    ``start_ratios`` are the initial variances of the broad components relative to the narrow one.
     """
 
     start_ratios: tuple[float, ...] = (10.0,)
@@ -35,16 +41,18 @@ class Mixture:
     tol: float = 1e-5
 
     def fit(self, problem: Problem) -> Fit:
-        """Fit one output, the bound picking among the starts."""
-        best, count = climb_by_stages(problem, self._loop, self._starts, max_iter=self.max_iter, tol=self.tol)
+        """Fit one output, from the initialisation with the highest ELBO."""
+        best, count = optimise_in_stages(
+            problem, self._objective, self._initialisations, max_iter=self.max_iter, tol=self.tol
+        )
         model, size = MixtureModel(problem.y, self.prior), problem.kernel.theta.size
-        kernel, extra = problem.kernel.with_theta(best.x[:size]), best.x[size:]
-        sites = model.sites(extra, best.carry.latent)
+        kernel, parameters = problem.kernel.with_theta(best.x[:size]), best.x[size:]
+        sites = model.sites(parameters, best.carry.latent)
         found, growth = best.carry.latent.without_empty()
-        noise = exp(extra[0]) * growth
+        noise = exp(parameters[0]) * growth
         return Fit(
             posterior=problem.prior(kernel).condition(sites).compact(),
-            likelihood=FittedMixture(noise, found.share, found.ratio),
+            likelihood=FittedMixture(noise, found.mixing_weight, found.ratio),
             weights=np.minimum(noise * sites.precision, 1.0),
             outlier_proba=1.0 - found.responsibility[:, 0],
             n_densities=float(problem.y.size),
@@ -53,16 +61,20 @@ class Mixture:
             n_iter=best.n_iter,
             n_factorizations=count + 1,
             trace=best.trace,
-            resume=state_of(best),
+            resume=resume_state(best),
         )
 
-    def _loop(self, problem: Problem) -> Alternation[Components]:
-        return Alternation(MixtureModel(problem.y, self.prior), problem, problem.noise_box)
+    def _objective(self, problem: Problem) -> VariationalObjective[Components]:
+        return VariationalObjective(MixtureModel(problem.y, self.prior), problem, problem.noise_box)
 
-    def _starts(self, problem: Problem) -> list[Start[Components]]:
+    def _initialisations(self, problem: Problem) -> list[Initialisation[Components]]:
         neutral = Components.even(problem.y.size, np.array([1.0, *self.start_ratios]))
 
         def around(squared: FloatArray) -> Components:
-            return update_components(squared / self.noise_variance, neutral.share, neutral.ratio, self.prior)
+            return update_components(
+                squared / self.noise_variance, neutral.mixing_weight, neutral.ratio, self.prior
+            )
 
-        return spread_starts(problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts)
+        return default_initialisations(
+            problem, np.array([log(self.noise_variance)]), neutral, around, self.n_starts
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from sturdygp._typing import FloatArray
 from sturdygp.gp.posterior import Posterior
 from sturdygp.gp.sites import LOG_2PI
-from sturdygp.inference.problem import Problem, kernel_starts
+from sturdygp.inference.problem import Problem, initial_kernels
 from sturdygp.kernels.base import Kernel
 from sturdygp.likelihoods.gaussian import FittedGaussian
 from sturdygp.likelihoods.pseudo import Weighting
@@ -22,22 +22,23 @@ from sturdygp.status import Status
 Centre = Literal["median", "mean"]
 
 
-Score = Literal["weighted", "plain"]
+LooScore = Literal["weighted", "plain"]
 
 
 @dataclass(frozen=True)
 class Rcgp:
-    """Leave-one-out predictive densities of the readings choose kernel and noise.
+    """Kernel and noise maximise the leave-one-out predictive densities of the observations.
 
-    ``"weighted"`` densities count a reading as much as its site does; ``"plain"`` ones let outliers, which
-    no model should predict, decide. ``epsilon`` is the share of readings beyond the soft threshold. After a
-    first fit the weights are centred ``recentre`` times at leave-one-out predictions instead of at the mean.
+    ``"weighted"`` densities weigh an observation as its site does; with ``"plain"`` ones outliers, which no
+    model should predict, dominate. ``epsilon`` is the fraction of observations beyond the soft threshold.
+    After a first fit the weights are centred ``recentre`` times at leave-one-out predictions instead of at
+    the mean.
     """
 
     epsilon: float = 0.2
     recentre: int = 2
     centre: Centre = "median"
-    score: Score = "weighted"
+    score: LooScore = "weighted"
     shift_sign: float = 1.0
     noise_variance: float = 0.5
     n_starts: int = 1
@@ -45,11 +46,11 @@ class Rcgp:
     tol: float = 1e-5
 
     def fit(self, problem: Problem) -> Fit:
-        """Fit one output, the score picking among the starts."""
+        """Fit one output, from the initialisation with the highest score."""
         y = problem.y
         mean = float(np.median(y) if self.centre == "median" else y.mean())
         weighting = Weighting.around(y, mean, mean, self.epsilon, self.shift_sign)
-        best, count = self._best_climb(problem, weighting)
+        best, count = self._optimise_from_all(problem, weighting)
         posterior, noise = self._posterior(problem, best, weighting)
         for _ in range(self.recentre):
             if best.status is Status.STOPPED:
@@ -57,7 +58,7 @@ class Rcgp:
             weighting = Weighting.around(
                 y, mean, posterior.leave_one_out().mean, self.epsilon, self.shift_sign
             )
-            best = self._climb(problem, problem.kernel.with_theta(best.x[:-1]), weighting, best.x[-1])
+            best = self._optimise(problem, problem.kernel.with_theta(best.x[:-1]), weighting, best.x[-1])
             posterior, noise = self._posterior(problem, best, weighting)
             count += best.n_evaluations + 1
         return Fit(
@@ -72,13 +73,13 @@ class Rcgp:
             n_densities=float(self._counts(weighting).sum()),
         )
 
-    def _best_climb(self, problem: Problem, weighting: Weighting) -> tuple[Optimum[None], int]:
-        """The best of all starts, or of those until somebody said to stop; and the factorisations so far."""
+    def _optimise_from_all(self, problem: Problem, weighting: Weighting) -> tuple[Optimum[None], int]:
+        """Optimise from all initialisations, or until the callback stops; also count factorisations."""
         optima: list[Optimum[None]] = []
-        for kernel in kernel_starts(problem, self.n_starts):
+        for kernel in initial_kernels(problem, self.n_starts):
             best = max((optimum.value for optimum in optima), default=-inf)
             another = replace(problem, callback=above(problem.callback, best))
-            optima.append(self._climb(another, kernel, weighting))
+            optima.append(self._optimise(another, kernel, weighting))
             if optima[-1].status is Status.STOPPED:
                 break
         count = 1 + sum(optimum.n_evaluations for optimum in optima)
@@ -87,7 +88,7 @@ class Rcgp:
         return (replace(highest, status=Status.STOPPED) if stopped else highest), count
 
     def _counts(self, weighting: Weighting) -> FloatArray:
-        """How much the density of each reading counts."""
+        """Weight of each observation in the score."""
         return 1.0 / weighting.inflation if self.score == "weighted" else np.ones_like(weighting.y)
 
     def _posterior(
@@ -96,16 +97,16 @@ class Rcgp:
         kernel, noise = problem.kernel.with_theta(optimum.x[:-1]), exp(optimum.x[-1])
         return problem.prior(kernel).condition(weighting.sites(noise), weighting.mean), noise
 
-    def _climb(
-        self, problem: Problem, start: Kernel, weighting: Weighting, log_noise: float | None = None
+    def _optimise(
+        self, problem: Problem, initial: Kernel, weighting: Weighting, log_noise: float | None = None
     ) -> Optimum[None]:
         def objective(x: FloatArray, _: None) -> Evaluation[None]:
-            return self.evaluate(problem, start.with_theta(x[:-1]), exp(x[-1]), weighting)
+            return self.evaluate(problem, initial.with_theta(x[:-1]), exp(x[-1]), weighting)
 
         return maximise(
             objective,
-            np.append(start.theta, log(self.noise_variance) if log_noise is None else log_noise),
-            np.vstack([start.bounds, problem.noise_box]),
+            np.append(initial.theta, log(self.noise_variance) if log_noise is None else log_noise),
+            np.vstack([initial.bounds, problem.noise_box]),
             carry=None,
             max_iter=self.max_iter,
             tol=self.tol * problem.y.size,
@@ -115,16 +116,16 @@ class Rcgp:
     def evaluate(
         self, problem: Problem, kernel: Kernel, noise: float, weighting: Weighting
     ) -> Evaluation[None]:
-        """The sum of log predictive densities, and its gradient by kernel and log noise."""
+        """Sum of log predictive densities, and its gradient by kernel and log noise."""
         sites = weighting.sites(noise)
         posterior = problem.prior(kernel).condition(sites, weighting.mean)
         loo = posterior.leave_one_out()
-        spread = loo.variance + noise
+        total = loo.variance + noise
         error = problem.y - loo.mean
         count = self._counts(weighting)
-        value = -0.5 * float(count @ (LOG_2PI + np.log(spread) + error**2 / spread))
-        by_mean = count * error / spread
-        by_variance = 0.5 * count * (error**2 / spread - 1.0) / spread
+        value = -0.5 * float(count @ (LOG_2PI + np.log(total) + error**2 / total))
+        by_mean = count * error / total
+        by_variance = 0.5 * count * (error**2 / total - 1.0) / total
         g = posterior.leave_one_out_gradient(by_mean, by_variance)
         by_noise = g.noise @ weighting.inflation + g.target @ weighting.pull + by_variance.sum()
         gradient = np.append(g.kernel, noise * float(by_noise))

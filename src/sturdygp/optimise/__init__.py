@@ -1,8 +1,8 @@
 """Box-constrained quasi-Newton ascent for objectives that may carry latent state.
 
-A direct method maximises its evidence. An alternating one maximises a bound whose latent part
-(weights, responsibilities) is brought up to date, for free, by every evaluation: it travels with
-the point as ``carry``, and curvature learned from successive gradients sees its response.
+A direct method maximises its evidence. A variational one maximises an ELBO whose latent part (weights,
+responsibilities) is updated for free by every evaluation: it travels with the point as ``carry``, and
+curvature learned from successive gradients includes its response.
 """
 
 from sturdygp.optimise.maximise import best_of, maximise

@@ -1,4 +1,4 @@
-"""A quasi-Newton ascent under way."""
+"""State and steps of a quasi-Newton ascent."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FIRST_STEP = 0.5
 LONGEST_STEP = 2.0
 SUFFICIENT_INCREASE = 1e-4
 # Relative rounding error of an objective, and the fall of the slope that counts as progress within it.
-ROUNDING = 1e-8
+VALUE_ROUNDING = 1e-8
 SLOPE_FALL = 0.9
 # Relative size of a gain that is rounding.
 NO_GAIN = 1e-12
-# Gain above which the latent state is brought nearer before the first step, and how often.
+# Gain above which the latent state is refreshed before the first step, and how often.
 LARGE_GAIN = 1.0
 FIRST_REFRESHES = 4
-# What may make a derivative small that is not taken to be: below it there is only rounding.
+# Least factor of :class:`Flatness`: below it there is only rounding.
 LEAST_STRENGTH = 1e-8
 # Halvings and interpolations before a direction is given up.
 LINE_SEARCH_TRIES = 12
@@ -53,12 +53,12 @@ class Ascent(Generic[C]):
             return None
         moving = self.here.gain > NO_GAIN * max(1.0, abs(self.here.value))
         if moving and not (flat and self.confirmed and self.here.gain <= tol):
-            # The gradient holds for the latent state that was: let it catch up, then look again.
+            # The gradient belongs to the previous latent state: refresh it and test again.
             return self.confirm(tol, flat=flat)
         return Status.CONVERGED if flat else Status.STALLED
 
     def confirm(self, tol: float, *, flat: bool) -> Status | None:
-        """Bring the latent state up to date; confirm a flat gradient that another such change leaves flat."""
+        """Refresh the latent state; confirm a flat gradient that another such change leaves flat."""
         before = self.here.gradient
         if not self.refresh():
             return Status.STALLED
@@ -67,16 +67,16 @@ class Ascent(Generic[C]):
         return None
 
     def settle(self) -> None:
-        """Let the latent state come near the start before any curvature is learned from gradients."""
+        """Refresh the latent state at the initial point before curvature is learned from gradients."""
         for _ in range(FIRST_REFRESHES):
             if self.here.gain <= LARGE_GAIN or not self.refresh():
                 return
             self.trace.append(self.here.value)
 
     def refresh(self) -> bool:
-        """Evaluate again at the same point, with the state it led to."""
+        """Evaluate again at the same point, with the updated latent state."""
         again = self.try_point(self.x, careful=True)
-        if again is None or again.value < self.here.value - ROUNDING * max(1.0, abs(self.here.value)):
+        if again is None or again.value < self.here.value - VALUE_ROUNDING * max(1.0, abs(self.here.value)):
             return False
         self.move(self.x, again)
         return True
@@ -110,7 +110,7 @@ class Ascent(Generic[C]):
         """
         if there.value >= self.here.value + SUFFICIENT_INCREASE * max(slope, 0.0):
             return True
-        flat = there.value >= self.here.value - ROUNDING * max(1.0, abs(self.here.value))
+        flat = there.value >= self.here.value - VALUE_ROUNDING * max(1.0, abs(self.here.value))
         return flat and abs(float(there.gradient @ step)) <= SLOPE_FALL * slope
 
     def free(self) -> BoolArray:
@@ -124,17 +124,17 @@ class Ascent(Generic[C]):
         return float(np.abs(np.where(self.free(), scaled, 0.0)).max(initial=0.0))
 
     def goal(self) -> FloatArray:
-        """What each derivative has to fall to, in units of the tolerance."""
+        """Required size of each derivative, in units of the tolerance."""
         flatness = self.here.flatness
         return np.ones_like(self.x) if flatness is None else np.clip(flatness.goal, LEAST_STRENGTH, 1.0)
 
     def strength(self) -> FloatArray:
-        """What derivatives and curvature are in proportion to."""
+        """Factors to which derivatives and curvature are proportional."""
         flatness = self.here.flatness
         return np.ones_like(self.x) if flatness is None else np.clip(flatness.strength, LEAST_STRENGTH, 1.0)
 
     def move(self, x: FloatArray, there: Evaluation[C]) -> None:
-        """Go to a point; what was learned of the curvature changes with strength."""
+        """Move to a point, and rescale the curvature that was learned by the change of strength."""
         before = self.strength()
         self.x, self.here = x, there
         if self.hessian is not None:
@@ -149,7 +149,7 @@ class Ascent(Generic[C]):
             try:
                 step[free] = solve_positive(self.hessian[np.ix_(free, free)], g[free])
             except NotPositiveDefiniteError:
-                # Rounding errors have spoiled the model: start it anew.
+                # Rounding errors have spoiled the curvature: discard it.
                 self.hessian = None
         if self.hessian is None:
             step[free] = (g / self.strength())[free]
@@ -163,9 +163,9 @@ class Ascent(Generic[C]):
         fallback = self.here.fallback
         return evaluate(self.objective, x, fallback if careful and fallback is not None else self.here.carry)
 
-    def learn(self, step: FloatArray, bend: FloatArray) -> None:
+    def learn(self, step: FloatArray, fall: FloatArray) -> None:
         """BFGS update of the negative Hessian from a step and the fall of the gradient along it."""
-        curvature = float(step @ bend)
+        curvature = float(step @ fall)
         if self.hessian is None:
             scale = curvature / float(step @ step)
             if scale <= 0.0:
@@ -175,18 +175,18 @@ class Ascent(Generic[C]):
         expected = float(step @ pushed)
         if curvature < 0.2 * expected:
             # Powell's damping: the model stays positive definite where the objective is not concave.
-            share = 0.8 * expected / (expected - curvature)
-            bend = share * bend + (1.0 - share) * pushed
-            curvature = float(step @ bend)
-        self.hessian = self.hessian + np.outer(bend, bend) / curvature - np.outer(pushed, pushed) / expected
+            damping = 0.8 * expected / (expected - curvature)
+            fall = damping * fall + (1.0 - damping) * pushed
+            curvature = float(step @ fall)
+        self.hessian = self.hessian + np.outer(fall, fall) / curvature - np.outer(pushed, pushed) / expected
 
     def report(self, tol: float) -> Step:
-        """What a callback hears."""
+        """Report the current state to a callback."""
         excess = self.scaled_gradient_norm() / tol if tol > 0.0 else np.inf
         return Step(self.here.value, excess, self.result(Status.STOPPED))
 
     def result(self, status: Status) -> Optimum[C]:
-        """The state as it is now."""
+        """Return the current state as an optimum."""
         here = self.here
         return Optimum(
             x=self.x,
@@ -202,7 +202,7 @@ class Ascent(Generic[C]):
 
 
 def evaluate(objective: Objective[C], x: FloatArray, carry: C) -> Evaluation[C] | None:
-    """The objective at a point; None where it cannot be evaluated."""
+    """Evaluate the objective; None where it cannot be evaluated."""
     try:
         evaluation = objective(x, carry)
     except NotPositiveDefiniteError:
@@ -212,6 +212,6 @@ def evaluate(objective: Objective[C], x: FloatArray, carry: C) -> Evaluation[C] 
 
 
 def _interpolate(value: float, slope: float, reached: float) -> float:
-    """Where the parabola through value and slope here and the value there has its top, within reason."""
+    """Step factor to the top of the parabola through value and slope here and the value there, clipped."""
     drop = value + slope - reached
     return float(np.clip(0.5 * slope / drop, 0.1, 0.5)) if drop > 0.0 else 0.5

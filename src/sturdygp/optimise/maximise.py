@@ -1,4 +1,4 @@
-"""Climb from a start within bounds."""
+"""Maximise an objective within bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sturdygp.status import Status
 
 def maximise(
     objective: Objective[C],
-    start: FloatArray,
+    initial: FloatArray,
     bounds: FloatArray,
     *,
     carry: C,
@@ -23,16 +23,16 @@ def maximise(
     callback: Callback | None = None,
     curvature: FloatArray | None = None,
 ) -> Optimum[C]:
-    """Climb from ``start`` within ``bounds`` until the projected gradient is at most ``tol``.
+    """Maximise from ``initial`` within ``bounds`` until the projected gradient is at most ``tol``.
 
     ``objective(x, carry)`` returns an :class:`Evaluation` or raises
     :class:`~sturdygp.exceptions.NotPositiveDefiniteError`, in which case the point is rejected and
     a shorter step tried. Where the objective is flat for another reason than an optimum, the gradient has to
     be smaller: see :class:`~sturdygp.optimise.records.Flatness`. No accepted step lowers the value by more
-    than rounding. ``curvature`` is that of an earlier ascent of which this is the continuation.
+    than rounding. ``curvature`` is that of an earlier ascent which this one continues.
     """
-    lower, upper = check_box(bounds, start)
-    x = np.clip(start, lower, upper)
+    lower, upper = check_box(bounds, initial)
+    x = np.clip(initial, lower, upper)
     here = evaluate(objective, x, carry)
     if here is None:
         return Optimum(x, -np.inf, np.full_like(x, np.nan), carry, Status.FAILED, 0, 1, ())
@@ -51,16 +51,16 @@ def maximise(
 
 
 def best_of(optima: Iterable[Optimum[C]]) -> Optimum[C]:
-    """The optimum with the highest value: restarts are ranked by what they maximise."""
+    """Return the optimum with the highest value."""
     return max(optima, key=lambda optimum: optimum.value)
 
 
-def check_box(bounds: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends, or a ``ValueError`` that says what is wrong with them."""
+def check_box(bounds: FloatArray, initial: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split bounds into lower and upper ones; raise ``ValueError`` if they are not valid."""
     box = np.asarray(bounds, dtype=np.float64)
-    if box.shape != (start.size, 2):
+    if box.shape != (initial.size, 2):
         raise ValueError(
-            f"bounds must have shape ({start.size}, 2), one pair for each parameter; got {box.shape}"
+            f"bounds must have shape ({initial.size}, 2), one pair for each parameter; got {box.shape}"
         )
     if not np.all(box[:, 0] <= box[:, 1]):
         raise ValueError("bounds must have low <= high in every row; also NaN is not a bound")

@@ -1,4 +1,4 @@
-"""What an ascent works with: evaluations, the optimum they lead to, and what is told on the way."""
+"""Records of an ascent: evaluations, the optimum, and steps for callbacks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, eq=False)
 class Flatness:
-    """By what factor each derivative may be small for another reason than that an optimum is near.
+    """Factors by which derivatives may be small although no optimum is near.
 
     Logarithms have flat regions that are no optima: where a variance nears zero, so does the derivative by
     its logarithm, however much a larger variance would gain. Derivatives count as small below ``goal`` times
-    the tolerance. ``strength`` is the part of it that curvature is in proportion to as well.
+    the tolerance. ``strength`` is the part of it to which curvature is proportional as well.
     """
 
     strength: FloatArray
@@ -27,12 +27,12 @@ class Flatness:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Generic[C]):
-    """An objective at one point: value, gradient, and the state to go on with from there.
+    """An objective at one point: value, gradient, and the state to carry on from there.
 
     The value holds for the updated state, the gradient for the one that came in; ``gain`` is what
-    the update added to the value, zero if nothing is carried. Going on from ``carry`` may be bold;
-    ``fallback``, if there is one, is the careful alternative after a step that failed.
-    ``flatness`` says where a small derivative does not mean that an optimum is near.
+    the update added to the value, zero if nothing is carried. ``carry`` may anticipate the next
+    latent state; ``fallback``, if any, is the careful alternative after a step that failed. ``flatness`` says
+    where a small derivative does not mean that an optimum is near.
     """
 
     value: float
@@ -45,11 +45,11 @@ class Evaluation(Generic[C]):
 
 @dataclass(frozen=True, eq=False)
 class Optimum(Generic[C]):
-    """Where the ascent ended. ``trace`` holds the value at every accepted point.
+    """End of an ascent. ``trace`` holds the value at every accepted point.
 
-    Before the first of ``n_iter`` iterations the state that is carried may settle, which it holds as well.
-    ``curvature`` is the model of the negative Hessian, for an ascent that goes on from here; None if no step
-    was taken.
+    It includes the values while the carried state settled, before the first of ``n_iter`` iterations.
+    ``curvature`` is the model of the negative Hessian, for an ascent that continues; None if no step was
+    taken.
     """
 
     x: FloatArray
@@ -65,9 +65,9 @@ class Optimum(Generic[C]):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What is told after each iteration: the value, and by what factor the gradient exceeds its goal.
+    """Report of one iteration: the value, and the factor by which the gradient exceeds its goal.
 
-    ``optimum`` is the ascent as if it ended here, if it is one that can go on from there.
+    ``optimum`` is the ascent as if it ended here, if it can be continued from there.
     """
 
     value: float
@@ -76,14 +76,14 @@ class Step:
 
 
 Objective = Callable[[FloatArray, C], Evaluation[C]]
-# Hears of every iteration; if it answers True, that was the last.
+# Called after every iteration; returns True to stop.
 Callback = Callable[[Step], bool | None]
 
 
 def above(callback: Callback | None, best: float, by: float = 0.0) -> Callback | None:
-    """The callback for another climb, which hears of no value below the best so far.
+    """Wrap a callback for another optimisation: it hears of no value below the best so far.
 
-    A climb that is not yet better, by as much as it has to be, is none to go on from later.
+    The optimum is withheld until it is better than the best by the required margin.
     """
     if callback is None:
         return None

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sturdygp.exceptions import ModelFileError
 
 AnyArray: TypeAlias = NDArray[Any]
+Json: TypeAlias = Mapping[str, object]
 
 DTYPES: dict[bytes, np.dtype[Any]] = {
     b"<f8": np.dtype("<f8"),
@@ -34,6 +35,15 @@ HEADER = re.compile(
     rb"'fortran_order': (?P<fortran>True|False), 'shape': \((?P<shape>(?:[0-9]{1,12},? ?){0,3})\), \} *\n)",
     re.DOTALL,
 )
+DOCUMENT = "model.json"
+# The field of the document that holds the checksum of everything else.
+CHECKSUM = "sha256"
+ARRAY_NAME = re.compile(r"arrays/(?:0|[1-9][0-9]{0,4})\.npy")
+MOST_MEMBERS = 20_000
+LARGEST_DOCUMENT = 8 << 20
+ENCRYPTED = 0x1
+# What the zip module raises, depending on which of its bytes are damaged.
+DAMAGED = (BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
 
 
 def array_to_bytes(array: AnyArray) -> bytes:
@@ -70,19 +80,6 @@ def array_from_bytes(data: bytes) -> AnyArray:
     return shaped.copy(order="K")
 
 
-Json: TypeAlias = Mapping[str, object]
-
-DOCUMENT = "model.json"
-# The field of the document that holds the checksum of everything else.
-CHECKSUM = "sha256"
-ARRAY_NAME = re.compile(r"arrays/(?:0|[1-9][0-9]{0,4})\.npy")
-MOST_MEMBERS = 20_000
-LARGEST_DOCUMENT = 8 << 20
-ENCRYPTED = 0x1
-# What the zip module raises, depending on which of its bytes are damaged.
-DAMAGED = (BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
-
-
 @dataclass
 class ArrayStore:
     """Arrays to be written; equal ones are written once."""
@@ -102,7 +99,7 @@ class ArrayStore:
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """What is in a file: a JSON document that refers to arrays by number, and the checksum of both."""
+    """Content of a file: a JSON document that refers to arrays by number, and the checksum of both."""
 
     document: Json
     arrays: Sequence[AnyArray]
@@ -140,7 +137,7 @@ def write_archive(path: Path, document: Json, store: ArrayStore) -> None:
 
 
 def checksum(document: Json, contents: Sequence[bytes]) -> str:
-    """SHA-256 of a document and its arrays, however the document is laid out; its own checksum aside.
+    """SHA-256 of a document and its arrays, however the document is laid out; but for its own checksum.
 
     It tells files that were damaged or edited. It is no signature: whoever edits a file can make it anew.
     """

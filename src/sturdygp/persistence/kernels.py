@@ -127,7 +127,7 @@ def decode_kernel(record: Record) -> Kernel:
 
 
 def decode_any_kernel(record: Record, depth: int = 0) -> object:
-    """What :func:`encode_kernel` described."""
+    """Read back what :func:`encode_kernel` described."""
     name = record.text("class")
     if depth > DEEPEST:
         raise ModelFileError(f"{record.where} is nested more than {DEEPEST} deep")

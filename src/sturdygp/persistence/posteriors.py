@@ -20,7 +20,7 @@ from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.kernels import decode_kernel, encode_kernel
 from sturdygp.persistence.record import Record, plain_number
 
-# ---------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------------- encoding
 
 
 def encode_posterior(posterior: Posterior, store: ArrayStore) -> Json:
@@ -77,7 +77,7 @@ def encode_sparse(posterior: SparsePosterior, store: ArrayStore) -> Json:
 
 
 def encode_sites(sites: Sites, store: ArrayStore) -> Json:
-    """What the method made of the readings."""
+    """Gaussian sites, by which a method represents the observations."""
     names = ("target", "precision", "log_scale")
     return {name: store.add(getattr(sites, name)) for name in names}
 
@@ -116,11 +116,11 @@ def encode_mean(function: MeanFunction, store: ArrayStore) -> Json:
     raise ValueError(f"a mean function of type {type(function).__name__} cannot be saved")
 
 
-# ---------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------------- decoding
 
 
 def decode_posterior(record: Record, n_features: int) -> Posterior:
-    """What :func:`encode_posterior` described, for so many inputs."""
+    """Read back what :func:`encode_posterior` described, for so many inputs."""
     decode = POSTERIORS.get(record.text("class"))
     if decode is None:
         raise record.fail("class", "the name of a posterior that sturdygp knows")
@@ -143,7 +143,7 @@ def decode_exact(record: Record, n_features: int) -> ExactPosterior:
 
 
 def decode_sparse(record: Record, n_features: int) -> SparsePosterior:
-    """The same for inducing inputs."""
+    """A posterior with inducing inputs."""
     X = inputs(record, "X", n_features)
     features = decode_features(record.child("features"), n_features)
     m, mean = len(features.Z), record.finite("mean")
@@ -171,7 +171,7 @@ def decode_uncertain(record: Record, n_features: int) -> UncertainPosterior:
 
 
 def decode_sites(record: Record, n: int) -> Sites:
-    """What the method made of the readings; sites check themselves."""
+    """Gaussian sites, which check themselves."""
     return Sites(record.floats("target", n), record.floats("precision", n), record.floats("log_scale", n))
 
 
@@ -190,7 +190,7 @@ def decode_cholesky(record: Record, n: int) -> Cholesky:
 
 
 def decode_mean(record: Record, n_features: int) -> ExactMean | SparseMean:
-    """What :func:`encode_mean` described."""
+    """Read back what :func:`encode_mean` described."""
     name, mean = record.text("class"), record.finite("mean")
     if name == "ExactMean":
         X = inputs(record, "X", n_features)
@@ -235,8 +235,8 @@ def pack(lower: FloatArray) -> FloatArray:
 def unpack(packed: FloatArray, n: int) -> FloatArray:
     """The triangle in full, as LAPACK wants it: zero above the diagonal, in Fortran's order."""
     lower = np.zeros((n, n), order="F")
-    start = 0
+    first = 0
     for index in range(n):
-        lower[index:, index] = packed[start : start + n - index]
-        start += n - index
+        lower[index:, index] = packed[first : first + n - index]
+        first += n - index
     return lower

@@ -37,7 +37,7 @@ class Record:
         return ModelFileError(f"{self.where}.{name} should be {expected}")
 
     def given(self, name: str) -> bool:
-        """Whether the field is there and not null."""
+        """Tell whether the field is there and not null."""
         return self.fields.get(name) is not None
 
     def number(self, name: str) -> float:

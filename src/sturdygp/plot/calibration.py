@@ -130,7 +130,7 @@ def leave_one_out(estimator: BaseGPRegressor, y: ArrayLike) -> Prediction:
     mean, std = estimator.leave_one_out(include_noise=True)
     if np.shape(y) != mean.shape:
         raise ValueError(f"y must be the observations of the fit, of shape {mean.shape}; got {np.shape(y)}")
-    if not estimator.has_readings(y):
+    if not estimator.has_targets(y):
         raise ValueError("y must be the observations of the fit; give X, too, for others")
     return mean, std, getattr(estimator, "outlier_proba_", None)
 

@@ -26,12 +26,25 @@ from sturdygp.tables.timestamps import (
     parse_times,
 )
 
+Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
+Texts: TypeAlias = NDArray[np.object_]
+
 OTHER: Mapping[str, str] = {".": ",", ",": "."}
 # A number whose thousands are apart; 0.995 is none.
 GROUPED: Mapping[str, str] = {
     decimal: rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(other)}\d{{3}})+(?:{re.escape(decimal)}\d+)?"
     for decimal, other in OTHER.items()
 }
+# Texts that stand for nothing, in small letters.
+NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
+# A column of numbers or times may hold some remarks; where they are more than this share it is one of texts.
+REMARKS = 0.1
+# Cells by which most formats of times are ruled out.
+FEW_CELLS = 20
+# So many different whole numbers that all are dates, such as 20240330, are no amounts: few of those would be.
+FEWEST_DATES = 3
+# Whole numbers below this are exact.
+MOST_EXACT = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,24 +91,9 @@ class Numerals:
         return numbers
 
 
-Kind: TypeAlias = Literal["number", "time", "clock", "text", "list", "empty"]
-Texts: TypeAlias = NDArray[np.object_]
-
-# Texts that stand for nothing, in small letters.
-NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nat", "-", "?"})
-# A column of numbers or times may hold some remarks; where they are more than this share it is one of texts.
-REMARKS = 0.1
-# Cells by which most formats of times are ruled out.
-FEW_CELLS = 20
-# So many different whole numbers that all are dates, such as 20240330, are no amounts: few of those would be.
-FEWEST_DATES = 3
-# Whole numbers below this are exact.
-MOST_EXACT = 2.0**53
-
-
 @dataclass(frozen=True)
 class CellFormat:
-    """What stands for a missing value, and the decimal mark of numbers that are written as text."""
+    """Texts that stand for a missing value, and the decimal mark of numbers that are written as text."""
 
     missing: tuple[str, ...] = ()
     decimal: str = "."
@@ -187,7 +185,7 @@ class Cells:
         return self.given & self.values.str.contains(ZONE).to_numpy(dtype=bool)
 
     def have_zones(self) -> bool:
-        """Whether times tell their zones."""
+        """Tell whether times tell their zones."""
         return bool(self.zoned().any())
 
     def clocks(self, clock_format: str) -> FloatArray:
@@ -230,7 +228,7 @@ class Cells:
 
     @property
     def numeric(self) -> bool:
-        """Whether the cells are numbers, but for some remarks; dates of digits alone are numbers too."""
+        """Tell whether the cells are numbers, but for some remarks; dates of digits alone are numbers too."""
         return not self.lists and bool(self.given.any()) and self.are_remarks(self.not_numbers())
 
     @cached_property
@@ -245,7 +243,7 @@ class Cells:
 
     @cached_property
     def kind(self) -> Kind:
-        """What the column holds."""
+        """Kind of what the column holds."""
         if not self.given.any():
             return "empty"
         if self.lists:
@@ -257,7 +255,7 @@ class Cells:
         return "clock" if self.clock_format() is not None else "text"
 
     def are_remarks(self, odd: BoolArray) -> bool:
-        """Whether cells are so few that the others tell what the column holds."""
+        """Tell whether cells are so few that the others tell what the column holds."""
         return bool(odd[self.given].mean() <= REMARKS)
 
     def time_format(self) -> str | None:
@@ -309,7 +307,7 @@ class Columns:
         return self._known[name]
 
     def __contains__(self, name: str) -> bool:
-        """Whether the table has a column."""
+        """Tell whether the table has a column."""
         return name in self.frame
 
     def __len__(self) -> int:
@@ -320,7 +318,7 @@ class Columns:
 def plain_text(cell: Any) -> str:
     """A cell as text without blanks around it; an empty one is an empty text.
 
-    Whole numbers look the same whether or not others in their column are missing.
+    Whole numbers are written alike, also where others in their column are missing.
 
     Examples
     --------
@@ -335,17 +333,17 @@ def plain_text(cell: Any) -> str:
 
 
 def is_number(column: pd.Series[Any]) -> bool:
-    """Whether the cells are numbers already."""
+    """Tell whether the cells are numbers already."""
     return bool(pd.api.types.is_numeric_dtype(column))
 
 
 def is_time(column: pd.Series[Any]) -> bool:
-    """Whether the cells are times already."""
+    """Tell whether the cells are times already."""
     return bool(pd.api.types.is_datetime64_any_dtype(column))
 
 
 def is_numeric(text: str) -> bool:
-    """Whether a text is a number.
+    """Tell whether a text is a number.
 
     Examples
     --------

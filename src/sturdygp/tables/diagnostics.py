@@ -16,8 +16,22 @@ from sturdygp.tables.inputs import InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
 from sturdygp.tables.timestamps import COMPACT, DOTTED_CLOCK, SHORT_DAY, TIME_EXAMPLES, TIME_LIKE, TIMES_READ
 
+# Values are near if they are within so many times the range of the middle half, and far if they are away from
+# all near ones by more than so many times the range of these.
+NEAR_SPANS = 5.0
+FAR_SPANS = 3.0
 
-def check_one_reading(name: str, cells: Cells) -> None:
+
+def diagnose(plan: Plan, table: Columns, raw: FloatArray, readings: FloatArray) -> tuple[str, ...]:
+    """Give notes on everything that a person should know; ``raw`` are the features in their own units."""
+    return (
+        *misfits(plan, table, raw, readings),
+        *marks_found(table.frame, plan.cell_format),
+        *far_inputs(table, plan, raw),
+    )
+
+
+def check_unambiguous(name: str, cells: Cells) -> None:
     """Refuse dates in which the day may as well be the month or the year, or which may be times of day."""
     chosen, *others = cells.time_formats
     times = cells.times(chosen)
@@ -30,7 +44,7 @@ def check_one_reading(name: str, cells: Cells) -> None:
 
 
 def two_ways(name: str, first: str, second: str, shown: str) -> TableError:
-    """For times with two meanings."""
+    """Error for times with two meanings."""
     return TableError(
         f"the times of column {name!r} can be read in two ways, {first} and {second} "
         f"(for example {shown!r}); write them like {TIME_EXAMPLES[0]}, or leave the column out with --exclude"
@@ -73,7 +87,7 @@ def misfits_of(column: InputColumn, cells: Cells, features: FloatArray) -> list[
 
 
 def thousands(column: InputColumn, cells: Cells) -> list[str]:
-    """How a number with marks between thousands is read."""
+    """Note on how a number with marks between thousands is read."""
     grouped = cells.grouped()
     if column.kind != "number" or not grouped.any():
         return []
@@ -84,7 +98,7 @@ def thousands(column: InputColumn, cells: Cells) -> list[str]:
 
 
 def compact(column: InputColumn, cells: Cells) -> list[str]:
-    """How a number that is taken for a time is read."""
+    """Note on how a number that is taken for a time is read."""
     if not isinstance(column, TimeInput) or column.time_format not in COMPACT:
         return []
     times = cells.times(column.time_format)
@@ -99,7 +113,7 @@ def compact(column: InputColumn, cells: Cells) -> list[str]:
 
 
 def zones(column: InputColumn, cells: Cells) -> list[str]:
-    """Which times have no zone where others have, or have one where the model knows none."""
+    """Note on times that have no zone where others have, or have one where the model knows none."""
     if not isinstance(column, TimeInput):
         return []
     zoned = cells.zoned()
@@ -116,23 +130,8 @@ def zones(column: InputColumn, cells: Cells) -> list[str]:
     return [f"{column.name}: {tell} {shown} {what}"]
 
 
-# Values are near if they are within so many times the range of the middle half, and far if they are away from
-# all near ones by more than so many times the range of these.
-NEAR_SPANS = 5.0
-FAR_SPANS = 3.0
-
-
-def diagnose(plan: Plan, table: Columns, raw: FloatArray, readings: FloatArray) -> tuple[str, ...]:
-    """Give notes on everything that a person should know; ``raw`` are the features in their own units."""
-    return (
-        *misfits(plan, table, raw, readings),
-        *marks_found(table.frame, plan.cell_format),
-        *far_inputs(table, plan, raw),
-    )
-
-
 def marks_found(frame: pd.DataFrame, cell_format: CellFormat) -> Iterator[str]:
-    """How many cells each mark for a missing value stands in."""
+    """Count the cells that each mark for a missing value stands in."""
     if not cell_format.missing:
         return
     columns = [Cells.of(frame[name], replace(cell_format, missing=())) for name in frame.columns]
@@ -142,7 +141,7 @@ def marks_found(frame: pd.DataFrame, cell_format: CellFormat) -> Iterator[str]:
 
 
 def far_inputs(columns: Columns, plan: Plan, raw: FloatArray) -> Iterator[str]:
-    """Which inputs have values far from all others, such as -9999, or times of a clock that was reset."""
+    """Find inputs that have values far from all others, such as -9999, or times of a clock that was reset."""
     for column, features in plan.by_column(raw):
         far = far_from_others(features[:, 0]) if column.kind in {"number", "time"} else np.zeros(0, bool)
         if not far.any():

@@ -119,7 +119,7 @@ def fit_table(prepared: Prepared, recipe: Recipe) -> FittedTable:
 
 
 def shared_kernel(X: FloatArray, y: FloatArray) -> SquaredExponential:
-    """A kernel with one length scale for all features, which starts at the median distance between rows.
+    """A kernel with one length scale for all features, at first the median distance between rows.
 
     Its bounds are those of the usual kernel, for distances in so many directions and the units of ``y``.
     """
@@ -153,7 +153,7 @@ def choose_rows(usable: BoolArray, sample: int | None, seed: int) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class FlagResult:
-    """All that flagging a table gave: what a person is told, a file and a report are made of it."""
+    """Result of flagging a table, from which messages, a file and a report are made."""
 
     file: TableFile
     prepared: Prepared
@@ -168,7 +168,7 @@ class FlagResult:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The table with the results beside it."""
+        """The table with the results as further columns."""
         return with_results(self.file.frame, self.prepared.plan.targets, self.assessment, self.threshold)
 
 
@@ -213,7 +213,7 @@ def flags(assessment: Assessment, threshold: float) -> BoolArray:
 def with_results(
     frame: pd.DataFrame, targets: tuple[str, ...], assessment: Assessment, threshold: float
 ) -> pd.DataFrame:
-    """The table with the results beside it."""
+    """The table with the results as further columns."""
     added: dict[str, object] = {}
     flagged, proba = flags(assessment, threshold), assessment.outlier_proba
     for index, target in enumerate(targets):

@@ -15,10 +15,11 @@ WIDTH_DIGITS = 5
 READ_DIGITS = 3
 # Digits that a float has in any case.
 MOST_DIGITS = 15
+SHOWN_TEXTS = 3
 
 
 def readable(values: FloatArray, widths: ArrayLike) -> FloatArray:
-    """Values to the digits that tell something beside a width, such as half that of their interval.
+    """Round values to the digits that mean something, given a width such as half that of their interval.
 
     Examples
     --------
@@ -31,14 +32,14 @@ def readable(values: FloatArray, widths: ArrayLike) -> FloatArray:
 
 
 def rounded(value: float, width: float, digits: int = WIDTH_DIGITS) -> float:
-    """One such value; one without a width keeps the digits that a float has in any case."""
+    """Round one value; one without a width keeps the digits that a float has in any case."""
     if 0.0 < width < math.inf:
         value = round(value, digits - 1 - math.floor(math.log10(width)))
     return float(f"{value:.{MOST_DIGITS}g}")
 
 
 def in_text(value: float, width: float, digits: int = READ_DIGITS) -> str:
-    """One such value for people, without an exponent unless it is huge or tiny.
+    """Round one value for people, without an exponent unless it is huge or tiny.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def in_text(value: float, width: float, digits: int = READ_DIGITS) -> str:
 
 
 def counted(number: int, noun: str, several: str | None = None) -> str:
-    """A number of things.
+    """Count things.
 
     Examples
     --------
@@ -57,9 +58,6 @@ def counted(number: int, noun: str, several: str | None = None) -> str:
     ('1 row', '2 rows', '2 cells are')
     """
     return f"{number} {noun if number == 1 else several or f'{noun}s'}"
-
-
-SHOWN_TEXTS = 3
 
 
 def listed(texts: tuple[str, ...] | list[str], shown: int = SHOWN_TEXTS) -> str:
@@ -75,7 +73,7 @@ def listed(texts: tuple[str, ...] | list[str], shown: int = SHOWN_TEXTS) -> str:
 
 
 def rows_in_words(rows: Mapping[str, int]) -> str:
-    """How many rows there are of which kind.
+    """Count the rows of each kind.
 
     Examples
     --------

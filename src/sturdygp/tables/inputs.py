@@ -49,11 +49,11 @@ class InputColumn(ABC):
 
     @property
     def title(self) -> str:
-        """What an axis is called."""
+        """Name of the axis in a picture."""
         return self.name
 
     def shown(self, features: FloatArray) -> Sequence[float | str]:
-        """What a picture has on its axis, from features of shape (rows, features) in their own units."""
+        """Values on the axis of a picture, from features of shape (rows, features) in their own units."""
         return [float(value) for value in features[:, 0]]
 
     def plain(self) -> Json:
@@ -78,7 +78,7 @@ class NumberInput(InputColumn):
 
 @dataclass(frozen=True)
 class TimeInput(InputColumn):
-    """Timestamps as the time since an origin; ``zoned`` if they told their zones, which makes them UTC."""
+    """Timestamps as the time since an origin; ``zoned`` if they came with zones, which makes them UTC."""
 
     kind: ClassVar[str] = "time"
     axis: ClassVar[Axis] = "date"
@@ -109,7 +109,7 @@ class TimeInput(InputColumn):
         return [str(each) for each in np.datetime64(self.origin, "ms") + elapsed]
 
     def describe(self) -> str:
-        """What its numbers mean."""
+        """Name and meaning of the numbers."""
         origin = self.origin.replace("T00:00:00", "").replace("T", " ")
         return f"{self.name} ({self.unit} since {origin}{' UTC' * self.zoned})"
 
@@ -137,7 +137,7 @@ class ClockInput(InputColumn):
         return as_before(self.name, cells, cells.clocks(self.clock_format))
 
     def describe(self) -> str:
-        """What its numbers mean."""
+        """Name and meaning of the numbers."""
         return f"{self.name} (hour of the day)"
 
     @property
@@ -188,14 +188,14 @@ def as_before(name: str, cells: Cells, values: FloatArray) -> FloatArray:
     if odd.any() and not cells.are_remarks(odd):
         raise TableError(
             f"column {name!r} has times that are written otherwise than where the model was fitted "
-            f"(for example {cells.example(odd)!r}); write them alike, or tell what stands for a missing one "
+            f"(for example {cells.example(odd)!r}); write all alike, or tell what stands for a missing one "
             "with --missing"
         )
     return values[:, None]
 
 
 def decode_input(record: Record) -> InputColumn:
-    """What :meth:`InputColumn.plain` described."""
+    """Read back what :meth:`InputColumn.plain` described."""
     build = DECODERS.get(record.text("kind"))
     if build is None:
         raise record.fail("kind", "one of " + ", ".join(DECODERS))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.estimators.base import BaseGPRegressor, FlaggingGPRegressor
-from sturdygp.estimators.loading import read_model, said_of
+from sturdygp.estimators.loading import naming_file, read_model
 from sturdygp.estimators.saving import write_model
 from sturdygp.exceptions import ModelFileError
 from sturdygp.tables.plan import Plan, Table
@@ -21,9 +21,9 @@ WIDTH_95 = 1.959963984540054
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """What a model makes of a table: arrays of shape (rows, targets), NaN where nothing can be said.
+    """Judgement of a model on a table: arrays of shape (rows, targets), NaN where nothing can be said.
 
-    ``lower`` and ``upper`` bound 95 % of nominal readings; ``outlier_proba`` is None if the model does not
+    ``lower`` and ``upper`` bound 95 % of good readings; ``outlier_proba`` is None if the model does not
     tell outliers.
     """
 
@@ -54,7 +54,7 @@ class TableModel:
                 f"{os.fspath(path)} does not say how a table becomes inputs: it was saved by a program; "
                 "make one with sturdygp fit, or use sturdygp.load in a program"
             )
-        with said_of(path):
+        with naming_file(path):
             plan = Plan.of(record)
             if len(plan.features) != estimator.n_features_in_ or len(plan.targets) != np.size(
                 estimator.mean_

@@ -24,7 +24,7 @@ Table: TypeAlias = pd.DataFrame | Columns
 class Plan:
     """Targets, inputs, how cells are written, and the centre and scale of each feature.
 
-    Features are centred and scaled, so that inputs in very different units start on the same footing.
+    Features are centred and scaled, so that inputs in very different units are on the same footing.
     """
 
     targets: tuple[str, ...]
@@ -67,7 +67,7 @@ class Plan:
         return self.scaled(self.raw_features(table))
 
     def scaled(self, raw: FloatArray) -> FloatArray:
-        """The same from features in their own units."""
+        """Scale features that are in their own units."""
         return np.asarray((raw - np.array(self.centres)) / np.array(self.scales))
 
     def readings(self, table: Table) -> FloatArray:
@@ -103,7 +103,7 @@ class Plan:
 
     @classmethod
     def of(cls, record: Record) -> Self:
-        """What :meth:`plain` described."""
+        """Read back what :meth:`plain` described."""
         plan = cls(
             targets=record.texts("targets"),
             inputs=tuple(decode_input(each) for each in record.children("inputs")),

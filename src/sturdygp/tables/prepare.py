@@ -1,4 +1,4 @@
-"""Which columns to use and how to read them: what was asked for, and sensible guesses for the rest."""
+"""Choice of the columns to use and how to read them: as the user says, and sensibly for the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from sturdygp._typing import FloatArray
 from sturdygp.exceptions import TableError
 from sturdygp.tables.cells import CellFormat, Cells, Columns
-from sturdygp.tables.diagnostics import check_no_times, check_one_reading, diagnose
+from sturdygp.tables.diagnostics import check_no_times, check_unambiguous, diagnose
 from sturdygp.tables.formatting import counted
 from sturdygp.tables.inputs import CategoryInput, ClockInput, InputColumn, NumberInput, TimeInput
 from sturdygp.tables.plan import Plan
@@ -31,7 +31,7 @@ TELL_MISSING = "tell the decimal mark with --decimal, or what stands for a missi
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for; None leaves it to be guessed.
+    """Columns that the user named; None leaves the choice open.
 
     Columns whose name is also that of another one are ``repeated``; nobody can tell which was meant.
     """
@@ -98,9 +98,9 @@ def prepare(frame: pd.DataFrame, request: Request) -> Prepared:
         raise TableError(f"the table has {counted(len(frame), 'row')}, too few to fit a model to")
     choice = Choice(Columns(frame, request.cell_format), request)
     if request.inputs is not None:
-        asked(choice)
+        use_named(choice)
     else:
-        guessed(choice)
+        use_all(choice)
     if not choice.inputs:
         raise TableError(
             f"no column can serve as an input; left out: {'; '.join(choice.left_out) or 'none'}. "
@@ -160,7 +160,7 @@ def check_targets(choice: Choice, readings: FloatArray) -> None:
             raise TableError(f"the target {name!r} has no reading at all")
 
 
-def asked(choice: Choice) -> None:
+def use_named(choice: Choice) -> None:
     """Use the columns that were named, or say why that is impossible."""
     request = choice.request
     names = [*([request.time] if request.time else []), *(request.inputs or ())]
@@ -168,7 +168,7 @@ def asked(choice: Choice) -> None:
         choice.inputs.append(column_of(choice, name))
 
 
-def guessed(choice: Choice) -> None:
+def use_all(choice: Choice) -> None:
     """Use every column that says something; a reason is kept for each one that does not."""
     request = choice.request
     for name in choice.columns.frame.columns:
@@ -223,7 +223,7 @@ def unusable(choice: Choice, name: str) -> str:
 
 
 def counts_rows(choice: Choice, name: str, column: InputColumn) -> bool:
-    """Whether a column of numbers goes up by one from row to row."""
+    """Tell whether a column of numbers goes up by one from row to row."""
     if column.kind != "number":
         return False
     values = choice.cells(name).numbers()
@@ -231,7 +231,7 @@ def counts_rows(choice: Choice, name: str, column: InputColumn) -> bool:
 
 
 def too_different(cells: Cells, different: int) -> bool:
-    """Whether texts are those of single rows: remarks, names, or numbers and times that could not be read."""
+    """Tell whether texts are those of single rows: remarks, names, or numbers and times in no known form."""
     return different > max(FEW_ROWS, MOST_DIFFERENT * np.count_nonzero(cells.given))
 
 
@@ -242,7 +242,7 @@ def column_of(choice: Choice, name: str) -> InputColumn:
     if kind == "number":
         return NumberInput(name)
     if kind == "time" and (time_format := cells.time_format()) is not None:
-        check_one_reading(name, cells)
+        check_unambiguous(name, cells)
         return TimeInput.starting(name, cells, time_format)
     if kind == "clock" and (clock_format := cells.clock_format()) is not None:
         return ClockInput(name, clock_format)
@@ -258,7 +258,7 @@ def column_of(choice: Choice, name: str) -> InputColumn:
 
 
 def categories_of(choice: Choice, name: str) -> CategoryInput:
-    """A column of texts; refused if most are those of single rows, unless categories were asked for."""
+    """A column of texts; refused if most are those of single rows, unless they are to be categories."""
     cells, asked_for = choice.cells(name), name in choice.request.categories
     categories = tuple(sorted(set(cells.texts()[cells.given])))
     count = len(categories)

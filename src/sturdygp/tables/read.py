@@ -38,6 +38,17 @@ BYTE_ORDER_MARKS = {
 }  # fmt: skip
 # In this order; the last one takes any byte.
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
+TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+PARQUET_FORMATS = (".parquet", ".pq")
+EXCEL_FORMATS = (".xlsx", ".xlsm")
+FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
+# Libraries of which pandas needs one.
+LIBRARIES = dict.fromkeys(PARQUET_FORMATS, ("pyarrow", "fastparquet")) | dict.fromkeys(
+    EXCEL_FORMATS, ("openpyxl",)
+)
+TELL_SEPARATOR = "tell what stands between fields with --separator"
+# With what a remark begins, and how much of one is shown.
+REMARKS, SHOWN = "#%;", 40
 
 
 @dataclass(frozen=True)
@@ -52,8 +63,8 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is known of a file beforehand, and its decimal mark where nothing tells; None leaves it open."""
+class KnownDialect:
+    """Marks of a file that are known beforehand, and its decimal mark if nothing tells; None is unknown."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -61,32 +72,32 @@ class Told:
 
 
 PLAIN = Dialect(typed=True)
-NOTHING_TOLD = Told()
+NOTHING_KNOWN = KnownDialect()
 
 
-def dialect_of(path: Path, usual: str, told: Told) -> Dialect:
-    """What was told of a file, and guesses for the rest."""
+def dialect_of(path: Path, usual: str, known: KnownDialect) -> Dialect:
+    """Find out how a file is written, given what is known of it."""
     encoding = guess_encoding(path)
     with path.open(encoding=encoding, newline="") as stream:
         lines = list(islice(stream, SAMPLE_LINES))
-    separator = told.separator or guess_separator(lines, usual)
+    separator = known.separator or guess_separator(lines, usual)
     # Where fields end with semicolons, commas are taken.
-    nothing_tells = told.usual_decimal or ("," if separator == ";" else ".")
-    decimal = told.decimal or guess_decimal(lines, separator, nothing_tells)
+    nothing_tells = known.usual_decimal or ("," if separator == ";" else ".")
+    decimal = known.decimal or guess_decimal(lines, separator, nothing_tells)
     return Dialect(separator, decimal, encoding, line_end(lines))
 
 
 def guess_encoding(path: Path) -> str:
-    """What its first bytes say, else the first that fits."""
+    """Encoding that the first bytes tell, else the first that fits."""
     with path.open("rb") as stream:
-        start = stream.read(3)
-    marked = (name for mark, name in BYTE_ORDER_MARKS.items() if start.startswith(mark))
+        first = stream.read(3)
+    marked = (name for mark, name in BYTE_ORDER_MARKS.items() if first.startswith(mark))
     fitting = (name for name in ENCODINGS if is_written_in(path, name))
     return next(marked, None) or next(fitting)
 
 
 def is_written_in(path: Path, encoding: str) -> bool:
-    """Whether every byte of a file has a meaning."""
+    """Tell whether every byte of a file has a meaning."""
     try:
         with path.open(encoding=encoding) as stream:
             for _ in stream:
@@ -103,7 +114,7 @@ def line_end(lines: Sequence[str]) -> str:
 
 
 def guess_separator(lines: Iterable[str], usual: str) -> str:
-    """What stands as often in the first lines as in the header; else most often in the header, if anything.
+    """Mark that is as often in the first lines as in the header; else most often in the header, if any is.
 
     Examples
     --------
@@ -155,19 +166,6 @@ def beside_whole(columns: Iterable[Sequence[str]]) -> str | None:
     return None
 
 
-TEXT_FORMATS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
-PARQUET_FORMATS = (".parquet", ".pq")
-EXCEL_FORMATS = (".xlsx", ".xlsm")
-FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *EXCEL_FORMATS)
-# Libraries of which pandas needs one.
-LIBRARIES = dict.fromkeys(PARQUET_FORMATS, ("pyarrow", "fastparquet")) | dict.fromkeys(
-    EXCEL_FORMATS, ("openpyxl",)
-)
-TELL_SEPARATOR = "tell what stands between fields with --separator"
-# With what a remark begins, and how much of one is shown.
-REMARKS, SHOWN = "#%;", 40
-
-
 @dataclass(frozen=True, eq=False)
 class TableFile:
     """A table as the file has it, cells of text files as texts; and what was guessed about the file.
@@ -182,7 +180,7 @@ class TableFile:
     repeated: tuple[str, ...] = ()
 
 
-def read_table(path: Path, told: Told = NOTHING_TOLD) -> TableFile:
+def read_table(path: Path, known: KnownDialect = NOTHING_KNOWN) -> TableFile:
     """Read a table; the ending of the file tells its format: csv, txt, tsv, tab, parquet, pq, xlsx or xlsm.
 
     Raises
@@ -192,11 +190,11 @@ def read_table(path: Path, told: Told = NOTHING_TOLD) -> TableFile:
     """
     ending = check_ending(path)
     if ending in TEXT_FORMATS:
-        return read_text(path, TEXT_FORMATS[ending], told)
-    if told.separator is not None:
+        return read_text(path, TEXT_FORMATS[ending], known)
+    if known.separator is not None:
         raise TableError(f"{path.name} is no text file; --separator is for those alone")
     try:
-        return (read_parquet if ending in PARQUET_FORMATS else read_excel)(path, told.decimal or ".")
+        return (read_parquet if ending in PARQUET_FORMATS else read_excel)(path, known.decimal or ".")
     except ImportError as error:
         raise TableError(f"reading {ending} files needs another library: {HOW_TO_INSTALL}") from error
     except (OSError, TableError):
@@ -248,12 +246,12 @@ def read_excel(path: Path, decimal: str) -> TableFile:
 
 
 def is_float(column: pd.Series[Any]) -> bool:
-    """Whether a column holds floats."""
+    """Tell whether a column holds floats."""
     return bool(pd.api.types.is_float_dtype(column))
 
 
 def is_whole(column: pd.Series[Any]) -> bool:
-    """Whether all floats of a column are whole, as where whole numbers are missing here and there."""
+    """Tell whether all floats of a column are whole, as where whole numbers are missing here and there."""
     known = column.dropna().to_numpy(dtype=np.float64)
     return bool(known.size and np.all(np.isfinite(known)) and np.all(known == np.floor(known)))
 
@@ -277,7 +275,7 @@ def check_ending(path: Path) -> str:
 
 
 def advice(path: Path, dialect: Dialect) -> str:
-    """What to do about lines that do not go together: often there are remarks above the header."""
+    """Advice on lines that do not go together: often there are remarks above the header."""
     with path.open(encoding=dialect.encoding) as file:
         first = file.readline().strip()
     if first.startswith(tuple(REMARKS)):
@@ -290,9 +288,9 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def read_text(path: Path, usual: str, told: Told) -> TableFile:
+def read_text(path: Path, usual: str, known: KnownDialect) -> TableFile:
     """Read a text file, every cell as a text, so that it can be written back as it was."""
-    dialect = dialect_of(path, usual, told)
+    dialect = dialect_of(path, usual, known)
     separator = dialect.separator
     how: dict[str, Any] = {
         "sep": separator, "dtype": str, "na_filter": False, "encoding": dialect.encoding,
@@ -317,7 +315,7 @@ def read_text(path: Path, usual: str, told: Told) -> TableFile:
 
 
 def repeated_columns(frame: pd.DataFrame, header: pd.DataFrame) -> tuple[str, ...]:
-    """Columns whose name stands more than once in the first row of the file, blanks around it aside."""
+    """Columns whose name stands more than once in the first row of the file, but for blanks around it."""
     names = header.iloc[0].map(stripped).reindex(range(frame.shape[1]))
     repeated: BoolArray = (names.duplicated(keep=False) & names.notna() & names.ne("")).to_numpy(dtype=bool)
     return tuple(str(name) for name in frame.columns[repeated])

@@ -17,7 +17,7 @@ Times: TypeAlias = NDArray[np.datetime64]
 ISO = "ISO8601"
 # Texts that pandas takes for the moment at which they are read.
 MOMENTS = ("now", "today")
-# Dates that look like times of day with dots.
+# Dates that are written like times of day with dots.
 SHORT_DAY = "%d.%m.%y"
 DAYS = (
     *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y-%m-%d"),

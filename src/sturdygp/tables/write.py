@@ -15,7 +15,7 @@ import pandas as pd
 from sturdygp._typing import BoolArray
 from sturdygp.exceptions import TableError
 from sturdygp.tables.cells import CellFormat, Cells, is_number, is_time, plain_text
-from sturdygp.tables.diagnostics import check_one_reading
+from sturdygp.tables.diagnostics import check_unambiguous
 from sturdygp.tables.read import (
     EXCEL_FORMATS,
     HOW_TO_INSTALL,
@@ -26,13 +26,23 @@ from sturdygp.tables.read import (
 )
 from sturdygp.tables.timestamps import COMPACT
 
+Value: TypeAlias = int | float | pd.Timestamp | str | None
+
 WHOLE = re.compile(r"[+-]?\d+")
 # Zeros in front tell that digits are a code, such as that of a place or a part, and no amount.
 CODE = r"[+-]?0\d.*"
 LARGEST_WHOLE = 2**63 - 1
 TYPED = ("number", "time")
 
-Value: TypeAlias = int | float | pd.Timestamp | str | None
+# What a sheet of Excel can hold: rows with the header, columns, and letters in a cell.
+MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
+# Excel keeps so many digits of a number; longer ones are texts, so that none is lost.
+MOST_EXCEL = 10**15
+# Its first year, and the characters that its files cannot have.
+FIRST_YEAR = 1900
+INFINITE = (float("inf"), float("-inf"))
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+USE_ANOTHER = "write a .csv or .parquet file with --out"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +118,7 @@ def times_of(name: object, cells: Cells) -> tuple[Sequence[Value], BoolArray, bo
     if time_format is None or time_format in COMPACT:
         return None
     try:
-        check_one_reading(str(name), cells)
+        check_unambiguous(str(name), cells)
     except TableError:
         return None
     times = cells.times(time_format)
@@ -117,17 +127,6 @@ def times_of(name: object, cells: Cells) -> tuple[Sequence[Value], BoolArray, bo
         return None
     values = [stamp if known else None for stamp, known in zip(pd.Series(times), read, strict=True)]
     return values, read, bool(zoned.any())
-
-
-# What a sheet of Excel can hold: rows with the header, columns, and letters in a cell.
-MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
-# Excel keeps so many digits of a number; longer ones are texts, so that none is lost.
-MOST_EXCEL = 10**15
-# Its first year, and the characters that its files cannot have.
-FIRST_YEAR = 1900
-INFINITE = (float("inf"), float("-inf"))
-NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-USE_ANOTHER = "write a .csv or .parquet file with --out"
 
 
 def write_table(frame: pd.DataFrame, path: Path, dialect: Dialect) -> None:
@@ -201,7 +200,7 @@ def parquet_frame(frame: pd.DataFrame, dialect: Dialect) -> pd.DataFrame:
 
 
 def mixed(column: pd.Series[Any]) -> bool:
-    """Whether a column holds texts and something else."""
+    """Tell whether a column holds texts and something else."""
     texts = [isinstance(cell, str) for cell in column if not is_missing(cell)]
     return any(texts) and not all(texts)
 
@@ -223,7 +222,7 @@ def write_excel(frame: pd.DataFrame, path: Path, dialect: Dialect) -> None:
     def cell(value: object) -> object:
         if not isinstance(value, str):
             return value
-        # What looks like a formula or an error would become one; the quote keeps it from that when edited.
+        # A text like a formula or an error would become one; the quote keeps it from that when edited.
         shown = WriteOnlyCell(sheet, value)
         shown.data_type = "s"
         shown.quotePrefix = value.startswith("=")
@@ -249,7 +248,7 @@ def excel_values(column: pd.Series[Any], typed: TypedColumn | None) -> Sequence[
 
 
 def unlike_excel(value: object) -> bool:
-    """Whether Excel would lose digits of a number, or does not know a date."""
+    """Tell whether Excel would lose digits of a number, or does not know a date."""
     if isinstance(value, int) and not isinstance(value, bool):
         return abs(value) >= MOST_EXCEL
     return isinstance(value, date) and value.year < FIRST_YEAR
@@ -277,7 +276,7 @@ def excel_value(value: Any) -> object:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is empty; a list in one is not."""
+    """Tell whether a cell is empty; a list in one is not."""
     return not pd.api.types.is_list_like(value) and bool(pd.isna(value))
 
 

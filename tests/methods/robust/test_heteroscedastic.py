@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import sturdygp
 from sturdygp import RobustGPRegressor, StandardGPRegressor
-from sturdygp.inference.variational import Alternation, Trail
+from sturdygp.inference.variational import LatentState, VariationalObjective
 from sturdygp.kernels import SquaredExponential
 from sturdygp.likelihoods.contamination_prior import LARGEST_SHIFT, ContaminationPrior
 from sturdygp.likelihoods.gaussian import GaussianModel
@@ -26,7 +26,7 @@ def test_parameter_covariance_is_zero_at_a_bound():
     x = np.append(kernel.theta, [0.0, 1.0, LARGEST_SHIFT])
     root = np.random.default_rng(0).normal(size=(6, 6))
     curvature = root @ root.T + np.eye(6)
-    optimum = Optimum(x, 0.0, np.zeros(6), Trail(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
+    optimum = Optimum(x, 0.0, np.zeros(6), LatentState(None), Status.CONVERGED, 1, 1, (0.0,), curvature)
     found = parameter_covariance(optimum, kernel, ContaminationPrior().box)
     np.testing.assert_allclose(found, np.linalg.inv(curvature[:5, :5])[:3, :3])
     held = replace(kernel, length_scale_bounds=(1.0, 10.0))
@@ -80,7 +80,7 @@ def compared_with_standard_gp(seed, rate):
     flagged = model.outlier_proba_ > 0.5
     assert flagged[outlier].all()
     # Found to within a factor of two almost everywhere; constant noise would be off by a factor of three.
-    assert np.mean(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0)) > 0.9
+    assert np.mean(np.abs(np.log(model.inlier_std_ / noise)) < log(2.0)) > 0.9
     ordinary = StandardGPRegressor(n_starts=2).fit(X[~outlier], y[~outlier])
     ours, theirs = (np.sqrt(np.mean(((m.predict(X) - f) / noise) ** 2)) for m in (model, ordinary))
     again = f + noise * np.random.default_rng(100 + seed).normal(size=f.size)
@@ -120,7 +120,7 @@ def test_homoscedastic_noise_has_no_variance_function(seed):
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=100) + 3.0 * (rng.uniform(size=100) < 0.1)
     model = RobustGPRegressor().fit(X, y)
     assert variance_function_of(model) is None
-    np.testing.assert_allclose(model.nominal_std_, np.sqrt(model.noise_variance_), rtol=1e-12)
+    np.testing.assert_allclose(model.inlier_std_, np.sqrt(model.noise_variance_), rtol=1e-12)
 
 
 def test_variance_function_may_follow_an_input():
@@ -129,7 +129,7 @@ def test_variance_function_may_follow_an_input():
     noise = 0.03 * np.exp(0.3 * X[:, 1])
     model = RobustGPRegressor().fit(X, np.sin(X[:, 0]) + noise * rng.normal(size=200))
     assert variance_function_of(model).along == 1
-    assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
+    assert np.all(np.abs(np.log(model.inlier_std_ / noise)) < log(2.0))
     assert "most where input 1 is high" in model.summary()
     assert "most where depth is high" in model.summary(np.array(["time", "depth"]))
     with pytest.raises(ValueError, match=r"inputs must have 2 names, got \['depth'\]"):
@@ -140,7 +140,7 @@ def test_variance_function_respects_least_noise():
     X, y, *_ = growing(200, seed=1)
     model = RobustGPRegressor(prior=ContaminationPrior(least_noise=0.1)).fit(X, y)
     assert variance_function_of(model) is not None
-    assert model.nominal_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
+    assert model.inlier_std_.min() == pytest.approx(0.1 * model._outputs[0].scaling.scale, rel=1e-6)
 
 
 @pytest.fixture
@@ -187,10 +187,13 @@ def test_parameter_covariance_is_the_inverse_curvature_of_the_elbo(inputs, refit
     trusted, hypothesis, optimum = refits[-1]
     kernel, box = hypothesis.problem.kernel, hypothesis.model.prior.box[:1]
     model = GaussianModel(hypothesis.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
-    loop, size = Alternation(model, hypothesis.problem, box, hypothesis.function_prior), kernel.theta.size
+    loop, size = (
+        VariationalObjective(model, hypothesis.problem, box, hypothesis.function_prior),
+        kernel.theta.size,
+    )
 
     def gradient(x):
-        return loop.evaluate(kernel.with_theta(x[:size]), x[size:], Trail(None)).gradient
+        return loop.evaluate(kernel.with_theta(x[:size]), x[size:], LatentState(None)).gradient
 
     h = 1e-4
     steps = h * np.eye(size + 1)
@@ -218,8 +221,8 @@ def test_variance_function_is_not_bent_by_exact_observations(seed):
     x = np.sort(rng.uniform(0.0, 10.0, 100))
     f = np.where(on, 5.0 + 2.0 * np.sin(x), 0.0)
     model = RobustGPRegressor().fit(np.column_stack([x, on]), f + 0.5 * on * rng.standard_normal(100))
-    assert 0.35 < np.median(model.nominal_std_[on]) < 0.7
-    assert model.nominal_std_.max() < 1.0
+    assert 0.35 < np.median(model.inlier_std_[on]) < 0.7
+    assert model.inlier_std_.max() < 1.0
     assert np.count_nonzero(model.outlier_proba_ > 0.5) <= 3
 
 
@@ -227,13 +230,13 @@ def test_heteroscedastic_fit_does_not_depend_on_units_or_order(model):
     X, y, *_ = growing()
     order = np.random.default_rng(1).permutation(len(y))
     other = RobustGPRegressor().fit(1e3 * X[order], 1e6 + 1e4 * y[order])
-    np.testing.assert_allclose(other.nominal_std_, 1e4 * model.nominal_std_[order], rtol=1e-3)
+    np.testing.assert_allclose(other.inlier_std_, 1e4 * model.inlier_std_[order], rtol=1e-3)
     np.testing.assert_allclose(other.predict(1e3 * X), 1e6 + 1e4 * model.predict(X), rtol=1e-4)
 
 
 def test_predictions_include_heteroscedastic_noise(model):
     X, y, *_ = growing()
-    noise = model.nominal_std_**2
+    noise = model.inlier_std_**2
     assert noise.max() > 4.0 * noise.min()
     mean, std = model.predict(X, return_std=True)
     _, with_noise = model.predict(X, return_std=True, include_noise=True)
@@ -266,7 +269,7 @@ def test_variance_function_survives_a_file(model, tmp_path):
     X, *_ = growing()
     model.save(tmp_path / "model.sgp")
     again = sturdygp.load(tmp_path / "model.sgp")
-    np.testing.assert_array_equal(again.nominal_std_, model.nominal_std_)
+    np.testing.assert_array_equal(again.inlier_std_, model.inlier_std_)
     for ours, theirs in zip(
         again.predict(X, return_std=True, include_noise=True),
         model.predict(X, return_std=True, include_noise=True),
@@ -279,11 +282,11 @@ def test_variance_function_survives_a_file(model, tmp_path):
 def test_heteroscedastic_fit_works_with_inducing_inputs():
     X, y, _, noise, _ = growing(600, seed=3)
     model = RobustGPRegressor(inducing=40).fit(X, y)
-    assert np.all(np.abs(np.log(model.nominal_std_ / noise)) < log(2.0))
+    assert np.all(np.abs(np.log(model.inlier_std_ / noise)) < log(2.0))
     assert np.mean(model.outlier_proba_ > 0.5) < 0.01
 
 
 def test_variance_function_respects_rounding():
     X, y, *_ = growing(300, seed=4)
     model = RobustGPRegressor().fit(X, np.round(y))
-    assert model.nominal_std_.min() >= 1.0 / np.sqrt(2.0 * np.pi) - 1e-9
+    assert model.inlier_std_.min() >= 1.0 / np.sqrt(2.0 * np.pi) - 1e-9

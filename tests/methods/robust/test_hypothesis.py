@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sturdygp.gp import Sites, condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import Trail, resume
+from sturdygp.inference.variational import LatentState, resume
 from sturdygp.likelihoods.contamination import Contamination, ContaminationModel, MixtureState, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.methods.robust.hypothesis import CONVINCING, Hypothesis, bounded_noise_gain
@@ -50,7 +50,9 @@ def test_score_separates_the_value_of_the_optimum_into_elbo_and_prior(hypotheses
         score, start = each.score, each.start
         assert score.elbo + score.parameter_prior == pytest.approx(each.optimum.value, rel=1e-12)
         # The latent part was updated last. The posterior that follows from it is better, but hardly.
-        posterior = each.problem.prior(start.kernel).condition(each.model.sites(start.extra, start.latent))
+        posterior = each.problem.prior(start.kernel).condition(
+            each.model.sites(start.parameters, start.latent)
+        )
         assert -1e-9 < posterior.log_evidence - score.elbo < 0.1
 
 
@@ -68,7 +70,7 @@ def hypothesis_of(inlier, caution):
     model = ContaminationModel(problem.y, SHAPES[0], ContaminationPrior(caution=caution))
     latent = MixtureState(np.vstack([inlier, 1.0 - inlier]), np.array(inlier.mean()))
     x = np.append(problem.kernel.theta, PARAMETERS)
-    optimum = Optimum(x, 0.0, np.zeros_like(x), Trail(latent), Status.CONVERGED, 1, 1, (0.0,))
+    optimum = Optimum(x, 0.0, np.zeros_like(x), LatentState(latent), Status.CONVERGED, 1, 1, (0.0,))
     return Hypothesis(model, problem, FunctionPrior.of(problem, 1.5), optimum, 0.0)
 
 
@@ -117,7 +119,7 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
     problem = Problem(x, y, default_kernel(x), rng)
     found = Search(problem, ContaminationPrior(), 0.5, 1e-3, 100).best(list(LEVELS)).best
     sites, start = found.optimum.carry.posterior.sites, resume(problem.kernel, found.optimum)
-    c, weight = Contamination.of(start.extra, found.model.shape), float(start.latent.inlier_weight)
+    c, weight = Contamination.of(start.parameters, found.model.shape), float(start.latent.inlier_weight)
     total = 0.0
     for i in range(25):
         silent = np.where(np.arange(25) == i, 0.0, sites.precision)
@@ -125,7 +127,9 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
         others = condition(start.kernel, x, Sites(sites.target, silent, sites.log_scale), mean).predict(
             x[[i]]
         )
-        cells = norm(others.mean + c.cell_shift, np.sqrt(others.variance + c.cell_variance)).pdf(y[i])
+        cells = norm(others.mean + c.component_shift, np.sqrt(others.variance + c.component_variance)).pdf(
+            y[i]
+        )
         inlier = norm(others.mean, np.sqrt(others.variance + c.noise)).pdf(y[i])
         total += np.log(weight * inlier + (1.0 - weight) * cells.mean())[0]
     assert found.leave_one_out_log_density == pytest.approx(total, rel=1e-8)

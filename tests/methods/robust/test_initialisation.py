@@ -7,7 +7,7 @@ import pytest
 from references.problems import GRID, peak
 
 from sturdygp.inference.problem import Problem, default_kernel, lengthened, with_fine_part
-from sturdygp.inference.variational import Trail
+from sturdygp.inference.variational import LatentState
 from sturdygp.likelihoods.contamination import ContaminationModel, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.methods.robust.initialisation import (
@@ -26,12 +26,12 @@ def test_second_part_initialisations_take_half_of_the_noise(inputs):
     kernel = default_kernel(X)
     both = with_fine_part(kernel, X)
     x = np.concatenate([kernel.theta, [log(0.04), 0.0, 0.0]])
-    found = Optimum(x, 0.0, np.zeros_like(x), Trail(None), Status.CONVERGED, 1, 1, (0.0,))
+    found = Optimum(x, 0.0, np.zeros_like(x), LatentState(None), Status.CONVERGED, 1, 1, (0.0,))
     starts = second_part_initialisations(both, found)
     for start, longer in zip(starts, (1.0, 2.0), strict=False):
         coarse, fine = start.kernel.parts
         assert coarse.theta == pytest.approx(kernel.theta)
-        assert (fine.variance, exp(start.extra[0])) == pytest.approx((0.02, 0.02))
+        assert (fine.variance, exp(start.parameters[0])) == pytest.approx((0.02, 0.02))
         assert fine.length_scale == pytest.approx(longer * np.array(both.parts[1].length_scale))
     # One input has one length.
     assert len(starts) == min(inputs, 2)

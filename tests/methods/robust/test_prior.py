@@ -38,18 +38,18 @@ def test_theta_prior_is_cauchy_with_its_gradient():
 def test_function_prior_has_a_signal_to_noise_floor_with_its_gradient(kernel):
     X = np.random.default_rng(0).normal(size=(40, 2))
     prior = FunctionPrior.of(Problem(X, X[:, 0], kernel, np.random.default_rng(0)), 1.5)
-    extra = np.array([-0.4, 0.3, 0.8])
-    found = prior.at(kernel, extra)
-    squared_ratio = kernel.diag(X).mean() / np.exp(extra[0])
+    parameters = np.array([-0.4, 0.3, 0.8])
+    found = prior.at(kernel, parameters)
+    squared_ratio = kernel.diag(X).mean() / np.exp(parameters[0])
     lengths = length_scale_prior(kernel, X).log_density(kernel.theta)
     assert found.value == pytest.approx(lengths - 0.5 * 1.5**2 / squared_ratio)
-    both, size, h = np.concatenate([kernel.theta, extra]), kernel.theta.size, 1e-6
+    both, size, h = np.concatenate([kernel.theta, parameters]), kernel.theta.size, 1e-6
     values = [
         prior.at(kernel.with_theta((both + step)[:size]), (both + step)[size:]).value
         for step in (*(h * np.eye(both.size)), *(-h * np.eye(both.size)))
     ]
     differences = (np.array(values[: both.size]) - np.array(values[both.size :])) / (2.0 * h)
-    np.testing.assert_allclose(np.concatenate([found.by_theta, found.by_extra]), differences, atol=1e-8)
+    np.testing.assert_allclose(np.concatenate([found.by_theta, found.by_parameters]), differences, atol=1e-8)
 
 
 @pytest.mark.parametrize(

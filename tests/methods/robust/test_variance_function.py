@@ -104,8 +104,8 @@ def test_expected_residuals_add_up_to_the_elbo(shape):
     relative, share = np.exp(rng.normal(size=25)), 0.7
     c = Contamination.of(PARAMETERS, shape)
     model = ContaminationModel(y, shape, ContaminationPrior(), relative)
-    shift, cells = np.append(0.0, c.cell_shift), shape.centres.size
-    variance = np.column_stack([c.noise * relative, np.full((25, cells), c.cell_variance)])
+    shift, cells = np.append(0.0, c.component_shift), shape.centres.size
+    variance = np.column_stack([c.noise * relative, np.full((25, cells), c.component_variance)])
     expected = np.stack([marginals.second_moment(y - each) for each in shift], axis=1)
     shares = np.append(share, np.full(cells, (1 - share) / cells))
     log_joint = np.log(shares) - 0.5 * (np.log(2 * np.pi * variance) + expected / variance)

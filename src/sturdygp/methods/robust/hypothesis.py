@@ -1,4 +1,4 @@
-"""A hypothesis: one explanation of the data, as far as it has been optimised, and its score."""
+"""A hypothesis: one explanation of the data, partly or fully optimised, and its score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sturdygp.exceptions import NotPositiveDefiniteError
 from sturdygp.gp.posterior import Marginals
 from sturdygp.gp.sites import LOG_2PI, TINY
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import Start, Trail, resume
+from sturdygp.inference.variational import Initialisation, LatentState, initialisation_at_optimum
 from sturdygp.likelihoods.contamination import ContaminationModel, FittedContamination, MixtureState
 from sturdygp.likelihoods.contamination_prior import FEW_OBSERVATIONS
 from sturdygp.methods.fit import LedgerEntry, Score
@@ -29,56 +29,57 @@ from sturdygp.status import Status
 
 # Nats by which contamination must beat the hypothesis that there is none: clean data are common.
 CLEAN_IS_COMMON = 2.0
-# Outliers lie together if that is a surprise of this many standard deviations where they are independent.
-TOGETHER = 4.0
-# Fraction of inliers from which they may show what noise is like.
-MOST = 0.5
-# How far below the best a hypothesis is hopeless, in nats, beside what it gained of late.
+# Outliers are clustered beyond this standard score of Moran's I or of neighbouring outliers.
+CLUSTERED = 4.0
+# Least fraction of inliers for noise with bounds to be considered.
+LEAST_INLIERS = 0.5
+# Nats below the best, in addition to its recent gain, at which a hypothesis is dropped.
 HOPELESS = 1.0
-# By how many nats observations must be predicted better for a hypothesis to win in spite of its score.
+# Nats of leave-one-out log predictive density by which a hypothesis wins in spite of its score.
 CONVINCING = 6.0
 # Noise with bounds is considered if the kurtosis of residuals is below this: that of a normal distribution is
 # 3, of a uniform one 1.8.
 LIGHT_TAILED = 2.4
-# Where the bounds may be, in standard deviations of residuals; and the variance of normal noise, in theirs.
+# Range of the bounds of uniform noise, in standard deviations of residuals; and of the variance of normal
+# noise, in their variances.
 BOUNDS, VARIANCES = (1.0, 3.0), (0.1, 2.0)
-# Standard deviations of the function that are smaller, in those of residuals, are as good as none.
-KNOWN = 1e-6
-# Logarithms of probabilities that differ by less are told apart no more.
+# Least standard deviation of the function, in those of residuals.
+LEAST_DEVIATION = 1e-6
+# Least difference between log probabilities.
 RESOLVED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """A variant of the model with parameters, latent part and posterior, and what its last iterations gained.
+    """A structure of the model with parameters, latent part, posterior, and the gain of the last iterations.
 
-    ``occam`` is what its kernel costs beyond the default one, in nats.
+    ``occam`` is the penalty of its kernel relative to the default one, in nats.
     """
 
     model: ContaminationModel
     problem: Problem
     function_prior: FunctionPrior
-    optimum: Optimum[Trail[MixtureState]]
+    optimum: Optimum[LatentState[MixtureState]]
     gained: float
     occam: float = 0.0
 
     @property
     def value(self) -> float:
-        """The score without bounded noise: what decides which hypotheses are optimised further."""
+        """Score without bounded noise: it decides which hypotheses are optimised further."""
         return self.optimum.value + self.variance_function_gain + self.structure_prior
 
     @property
     def judged(self) -> float:
-        """The score with bounded noise: what decides between hypotheses that have been optimised."""
+        """Score with bounded noise: it decides between optimised hypotheses."""
         return self.value + self.bounded_noise
 
     @property
     def score(self) -> Score:
-        """All terms, for a person to read."""
-        kernel, extra = self.start.kernel, self.start.extra
+        """Score with all its terms."""
+        kernel, parameters = self.state.kernel, self.state.parameters
         prior = (
-            float(self.model.log_prior(extra, self.start.latent))
-            + self.function_prior.at(kernel, extra).value
+            float(self.model.log_prior(parameters, self.state.latent))
+            + self.function_prior.at(kernel, parameters).value
         )
         return Score(
             elbo=self.optimum.value - prior,
@@ -100,9 +101,9 @@ class Hypothesis:
 
     @property
     def score_without_outliers(self) -> float:
-        """The score of a hypothesis without outliers; minus infinity for others.
+        """Score of a hypothesis without outliers; minus infinity for others.
 
-        Without what heteroscedastic noise promises: optimising further may take that back.
+        The gain of heteroscedastic noise is excluded: further optimisation may take it back.
         """
         outliers = (1.0 - float(self.inlier.mean())) * self.inlier.size
         sure = outliers < 1.0 and self.optimum.status is not Status.FAILED
@@ -110,20 +111,24 @@ class Hypothesis:
 
     @property
     def inlier_fraction(self) -> float:
-        """The expected fraction of inliers, with heteroscedastic noise if observations ask for it."""
-        return self.heteroscedasticity.noise.share if self.heteroscedasticity else float(self.inlier.mean())
+        """Expected fraction of inliers, under heteroscedastic noise if residuals support it."""
+        return (
+            self.heteroscedasticity.noise.inlier_weight
+            if self.heteroscedasticity
+            else float(self.inlier.mean())
+        )
 
     @property
     def clean(self) -> bool:
-        """Whether less than one outlier is expected."""
+        """True if less than one outlier is expected."""
         return (1.0 - self.inlier_fraction) * self.inlier.size < 1.0
 
     @property
     def structure_prior(self) -> float:
-        """Log prior odds of this explanation, in nats: the fewer inliers, the more may be chance.
+        """Log prior odds of this hypothesis, in nats: agreement of few inliers may be chance.
 
-        Out of mere noise a few observations can be chosen that agree, and out of few observations as many as
-        out of a hundred.
+        In mere noise, some observations agree with a smooth function; with few observations, a larger
+        fraction does.
         """
         n = self.inlier.size
         few, fraction = max(FEW_OBSERVATIONS / n, 1.0), max(self.inlier_fraction, 1.0 / n)
@@ -131,40 +136,40 @@ class Hypothesis:
 
     @property
     def clustered(self) -> bool:
-        """Whether outliers lie together, to judge by the kernel; not asked of more rows than it can join."""
+        """True if outliers are clustered under the kernel; False with inducing inputs."""
         posterior = self.optimum.carry.posterior
         if posterior is None or self.problem.inducing is not None:
             return False
         if self.problem.markov:
-            return side_by_side(self.problem.inputs, self.inlier <= TRUSTED) > TOGETHER
-        return clustering(posterior.kernel(self.problem.inputs), self.inlier) > TOGETHER
+            return side_by_side(self.problem.inputs, self.inlier <= TRUSTED) > CLUSTERED
+        return clustering(posterior.kernel(self.problem.inputs), self.inlier) > CLUSTERED
 
     @cached_property
-    def start(self) -> Start[MixtureState]:
-        """Where it is, for going on from there."""
-        return resume(self.problem.kernel, self.optimum)
+    def state(self) -> Initialisation[MixtureState]:
+        """Kernel, likelihood parameters and latent part, from which the optimisation can be continued."""
+        return initialisation_at_optimum(self.problem.kernel, self.optimum)
 
     @property
     def likelihood(self) -> FittedContamination:
-        """The likelihood with these parameters."""
-        return FittedContamination.at(self.start.extra, self.start.latent, self.model)
+        """Likelihood with these parameters."""
+        return FittedContamination.at(self.state.parameters, self.state.latent, self.model)
 
     @cached_property
     def heteroscedasticity(self) -> Heteroscedasticity | None:
-        """The variance function that residuals ask for, if they do."""
+        """Variance function that residuals support, or None."""
         posterior = self.optimum.carry.posterior
         return None if posterior is None else Heteroscedasticity.of(self.problem, posterior, self.likelihood)
 
     @property
     def variance_function_gain(self) -> float:
-        """What heteroscedastic noise would add beyond its cost."""
+        """Gain of heteroscedastic noise beyond its penalty, in nats."""
         return self.heteroscedasticity.gain if self.heteroscedasticity else 0.0
 
     @cached_property
     def bounded_noise(self) -> float:
-        """What noise with bounds would add, if most observations are inliers of the same noise."""
+        """Gain of noise with bounds, if most observations are inliers of homoscedastic noise."""
         posterior = self.optimum.carry.posterior
-        if posterior is None or self.heteroscedasticity or self.inlier.mean() < MOST:
+        if posterior is None or self.heteroscedasticity or self.inlier.mean() < LEAST_INLIERS:
             return 0.0
         return bounded_noise_gain(self.problem.y, posterior.leave_one_out(), self.inlier)
 
@@ -178,23 +183,23 @@ class Hypothesis:
         return float(self.likelihood.tilted(self.problem.y, others).log_z.sum())
 
     def predicts_more_than(self, other: Hypothesis) -> bool:
-        """Whether it has all inliers of the other, and more, and yet predicts observations better."""
+        """True if it has all inliers of the other, and more, and yet predicts observations better."""
         trusted, before = self.inlier > TRUSTED, other.inlier > TRUSTED
         more = bool((trusted >= before).all() and (trusted > before).any())
         return more and self.leave_one_out_log_density > other.leave_one_out_log_density + CONVINCING
 
     def stopped(self) -> Hypothesis:
-        """The same, ended by a callback."""
+        """Mark the hypothesis as stopped by a callback."""
         return replace(self, optimum=replace(self.optimum, status=Status.STOPPED))
 
     @property
     def outlook(self) -> float:
-        """By how much optimising further may raise the ELBO, to judge by what it gained of late."""
+        """Expected gain of further optimisation: that of the last iterations."""
         return self.gained if self.improving else 0.0
 
     @property
     def improving(self) -> bool:
-        """Whether its optimisation has not ended."""
+        """True if its optimisation has not ended."""
         return self.optimum.status is Status.MAX_ITER
 
     @property
@@ -206,8 +211,8 @@ class Hypothesis:
 def still_possible(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     """Keep hypotheses that differ and may still become the best, which comes first.
 
-    The score decides, with one exception. It speaks against a function that varies more in some places than
-    in others, such as a peak. There leave-one-out predictions decide: what the other observations predict is
+    The score decides, with one exception. It disfavours a function that varies more in some places than in
+    others, such as a peak. There leave-one-out predictions decide: an observation that the others predict is
     no outlier.
     """
     kept = distinct([each for each in hypotheses if each.optimum.status is not Status.FAILED])
@@ -223,24 +228,23 @@ def still_possible(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
     return [best, *(each for each in possible if each is not best)]
 
 
-# -------------------------------------------------------------------------------------------- noise with
-# bounds
+# ------------------------------------------------------------------------------------- noise with bounds
 
 
 def bounded_noise_gain(y: FloatArray, others: Marginals, inlier: FloatArray) -> float:
-    """Log density of inliers around what the others say of the function: uniform noise over normal.
+    """Leave-one-out log predictive density of inliers under uniform noise less that under normal noise.
 
-    Outliers of flat shape describe uniform noise too: without this, uniform noise around a small function
-    passes for a great many outliers, beside a few observations that agree by chance. Less a log of their
-    number: bounds are no more than a guess. Zero if they gain nothing.
+    Outliers of flat shape describe uniform noise too: without this term, uniform noise around a small
+    function is explained by a great many outliers and a few inliers that agree by chance. A log of the number
+    of observations is subtracted as a penalty for the bounds. The gain is never negative.
     """
-    squared, share = (y - others.mean) ** 2, inlier / inlier.sum()
-    level = float(share @ squared)
-    if not TINY < level < np.inf or float(share @ squared**2) > LIGHT_TAILED * level**2:
+    squared, weight = (y - others.mean) ** 2, inlier / inlier.sum()
+    variance = float(weight @ squared)
+    if not TINY < variance < np.inf or float(weight @ squared**2) > LIGHT_TAILED * variance**2:
         return 0.0
-    distance, widest = np.sqrt(squared), sqrt(level)
-    # A kernel may know the function at some inputs.
-    deviation = np.maximum(np.sqrt(others.variance), KNOWN * widest)
+    distance, scale = np.sqrt(squared), sqrt(variance)
+    # A kernel may have no variance at some inputs.
+    deviation = np.maximum(np.sqrt(others.variance), LEAST_DEVIATION * scale)
 
     def uniform(bound: float) -> float:
         above, below = log_ndtr((bound - distance) / deviation), log_ndtr((-bound - distance) / deviation)
@@ -248,10 +252,10 @@ def bounded_noise_gain(y: FloatArray, others: Marginals, inlier: FloatArray) -> 
         return float(inlier @ (between - log(2.0 * bound)))
 
     def normal(noise: float) -> float:
-        variance = others.variance + noise
-        return -0.5 * float(inlier @ (LOG_2PI + np.log(variance) + squared / variance))
+        total = others.variance + noise
+        return -0.5 * float(inlier @ (LOG_2PI + np.log(total) + squared / total))
 
-    gain = highest(uniform, BOUNDS, widest) - highest(normal, VARIANCES, level)
+    gain = highest(uniform, BOUNDS, scale) - highest(normal, VARIANCES, variance)
     return max(gain - log(y.size), 0.0)
 
 

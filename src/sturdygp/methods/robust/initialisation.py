@@ -1,4 +1,4 @@
-"""Initialisations beside the levels of the targets: low noise, neighbours, a second part of the kernel."""
+"""Further initialisations: low noise, medians of neighbours, and a second part of the kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from sturdygp._typing import BoolArray, FloatArray
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import Start, Trail
+from sturdygp.inference.variational import Initialisation, LatentState
 from sturdygp.kernels.base import Kernel
 from sturdygp.likelihoods.contamination import ContaminationModel, MixtureState
 from sturdygp.likelihoods.contamination_prior import N_PARAMETERS
@@ -19,19 +19,20 @@ from sturdygp.methods.robust.neighbours import around
 from sturdygp.methods.robust.screening import LEAST_VARIANCE, TRUST_ALL, Level
 from sturdygp.optimise import Optimum
 
-# Low noise: that of the lower half of the residuals has less than this fraction of the variance that was
-# found.
+# Largest noise variance of the central half of residuals, as a fraction of that of the hypothesis, for a
+# low-noise initialisation.
 NARROW = 0.65
-# Observations within so many standard deviations are probably inliers, with this probability, the others not.
+# Observations within so many standard deviations are inliers with this probability, the others with its
+# complement.
 WITHIN, PROBABLY = 3.0, 0.9
-# Fraction of observations judged differently up to which low noise brings nothing new.
+# Fraction of observations judged differently below which a low-noise initialisation is nothing new.
 SAME_VERDICT = 0.1
-# Observations that are all equal say nothing of noise if they are more than this fraction; and fewer others
-# than this.
-COMMON, FEWEST = 0.2, 10
-# How wide the shortest interval with half of all observations is, in standard deviations of normal ones.
+# A value of more than this fraction of all observations does not show the noise; nor do fewer others than
+# this.
+COMMON_FRACTION, FEWEST_TELLING = 0.2, 10
+# Width of the shortest interval with half of a normal distribution, in standard deviations.
 HALF_WIDTH = 1.349
-# Neighbours whose median is taken, and how often what that leaves is refined.
+# Number of neighbours whose median is taken, and number of refinements of its residuals.
 NEIGHBOURS, REFINEMENTS = 4, 2
 
 __all__ = [
@@ -50,10 +51,10 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class LowNoise:
-    """Residuals from the middle of those that lie closest together, and the standard deviation of these.
+    """Low-noise initialisation: residuals centred on their densest half, and the standard deviation of that.
 
-    Where the function varies by much more than outliers do, no level of the targets tells outliers from it.
-    Once the function has been followed, the residuals do.
+    Where the function varies by much more than outliers do, no level of the targets separates them. The
+    residuals from a first fit of the function do.
     """
 
     residual: FloatArray
@@ -61,12 +62,12 @@ class LowNoise:
 
     @classmethod
     def of(cls, residual: FloatArray, y: FloatArray) -> Self | None:
-        """Take the shortest interval with half of those that tell: outliers may all lie on one side of it.
+        """Take the shortest interval with half of the residuals: outliers may all lie on one side of it.
 
-        None if these are few, or agree to the last digit.
+        None if the residuals are few, or agree to the last digit.
         """
         ordered = np.sort(residual[not_common(y)])
-        if ordered.size < FEWEST or not np.isfinite(residual).all():
+        if ordered.size < FEWEST_TELLING or not np.isfinite(residual).all():
             return None
         half = ordered.size // 2
         widths = ordered[half:] - ordered[: ordered.size - half]
@@ -75,9 +76,9 @@ class LowNoise:
         return cls(residual - np.median(ordered[first : first + half + 1]), scale) if scale > 0.0 else None
 
     @classmethod
-    def behind(cls, hypothesis: Hypothesis) -> Self | None:
-        """Look at what a hypothesis leaves of the observations, if its noise is much too large for that."""
-        posterior, noise = hypothesis.optimum.carry.posterior, exp(hypothesis.start.extra[0])
+    def from_residuals(cls, hypothesis: Hypothesis) -> Self | None:
+        """Build it from the leave-one-out residuals of a hypothesis; None unless its noise is much larger."""
+        posterior, noise = hypothesis.optimum.carry.posterior, exp(hypothesis.state.parameters[0])
         if posterior is None:
             return None
         y = hypothesis.problem.y
@@ -86,24 +87,24 @@ class LowNoise:
 
     @property
     def members(self) -> BoolArray:
-        """The observations within a few standard deviations."""
+        """True for observations within a few standard deviations."""
         return np.asarray(np.abs(self.residual) < WITHIN * self.scale)
 
     def agrees_with(self, inlier: FloatArray) -> bool:
-        """Whether these probabilities judge nearly all observations alike."""
+        """True if these probabilities give nearly all observations the same verdict."""
         return float(np.mean((inlier > 0.5) != self.members)) < SAME_VERDICT
 
-    def start(self, model: ContaminationModel, kernel: Kernel) -> Start[MixtureState]:
-        """A function of this kernel with low noise, beyond which observations are outliers."""
+    def initialisation(self, model: ContaminationModel, kernel: Kernel) -> Initialisation[MixtureState]:
+        """Initialise with this kernel and low noise, beyond which observations are outliers."""
         inlier = np.where(self.members, PROBABLY, 1.0 - PROBABLY)
-        extra, latent = model.initial(self.residual, inlier, self.scale**2)
-        return Start(kernel, extra, latent)
+        parameters, latent = model.initial(self.residual, inlier, self.scale**2)
+        return Initialisation(kernel, parameters, latent)
 
 
 def not_common(y: FloatArray) -> BoolArray:
-    """Observations of values that few others have: not zeros at night."""
+    """True for observations whose value is not common, as zeros at night are."""
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
-    return np.asarray(counts[which] <= COMMON * y.size)
+    return np.asarray(counts[which] <= COMMON_FRACTION * y.size)
 
 
 # ------------------------------------------------------------------------------------------------- neighbours
@@ -111,64 +112,65 @@ def not_common(y: FloatArray) -> BoolArray:
 
 def around_neighbours(
     problem: Problem, model: ContaminationModel, kernel: Kernel
-) -> Start[MixtureState] | None:
-    """Begin with a function that is about the median of the neighbours; None if that tells nothing.
+) -> Initialisation[MixtureState] | None:
+    """Initialise with a function near the medians of neighbours; None without a low-noise initialisation.
 
-    Where observations are dense, that is nearly the function. Such a median cuts off the tops of peaks, which
-    then look like outliers. What a process with this kernel makes of the other observations does not.
+    Where observations are dense, the median is nearly the function. It cuts off the tops of peaks, which then
+    pass for outliers; the leave-one-out predictions of a process with this kernel do not.
     """
-    start = _with_low_noise(problem.y - median_of_neighbours(problem.inputs, problem.y), model, kernel)
+    initial = _with_low_noise(problem.y - median_of_neighbours(problem.inputs, problem.y), model, kernel)
     for _ in range(REFINEMENTS):
-        if start is None:
+        if initial is None:
             return None
-        posterior = problem.prior(start.kernel).condition(model.sites(start.extra, start.latent))
-        start = _with_low_noise(problem.y - posterior.leave_one_out().mean, model, kernel)
-    return start
+        posterior = problem.prior(initial.kernel).condition(model.sites(initial.parameters, initial.latent))
+        initial = _with_low_noise(problem.y - posterior.leave_one_out().mean, model, kernel)
+    return initial
 
 
 def median_of_neighbours(X: FloatArray, y: FloatArray) -> FloatArray:
-    """The median of the neighbours of each observation, without itself."""
+    """Median of the neighbours of each observation, without itself."""
     return np.asarray(np.median(y[around(X, min(NEIGHBOURS, len(X) - 1))], axis=1))
 
 
 def _with_low_noise(
     residual: FloatArray, model: ContaminationModel, kernel: Kernel
-) -> Start[MixtureState] | None:
-    """The noise of most residuals, and a function that varies as the observations do that it describes."""
+) -> Initialisation[MixtureState] | None:
+    """Initialise with the noise of most residuals, and the variance of the observations that they select."""
     low_noise = LowNoise.of(residual, model.y)
     if low_noise is None:
         return None
     variance = max(float(np.var(model.y[low_noise.members])), LEAST_VARIANCE)
-    return low_noise.start(model, kernel.with_theta(np.clip(kernel.scaled(variance).theta, *kernel.bounds.T)))
+    return low_noise.initialisation(
+        model, kernel.with_theta(np.clip(kernel.scaled(variance).theta, *kernel.bounds.T))
+    )
 
 
-# ------------------------------------------------------------------------------------- a second part of the
-# kernel
+# -------------------------------------------------------------------------- a second part of the kernel
 
 
 def second_part_initialisations(
-    kernel: Kernel, found: Optimum[Trail[MixtureState]]
-) -> list[Start[MixtureState]]:
-    """Give half of the noise to the last part of a kernel: without fine structure that lowers the ELBO.
+    kernel: Kernel, found: Optimum[LatentState[MixtureState]]
+) -> list[Initialisation[MixtureState]]:
+    """Move half of the noise to the second part of a kernel: without fine structure that lowers the ELBO.
 
-    Its length scales begin as they are, where structure in one input shows; and longer by the root of their
-    number, as distances grow, where structure in all of them does.
+    Its length scales begin as they are, which shows structure in one input; and longer by the root of their
+    number, as distances grow, which shows structure in all of them.
     """
-    extra, coarse = found.x[-N_PARAMETERS:].copy(), found.x[:-N_PARAMETERS]
-    extra[0] -= log(2.0)
+    parameters, coarse = found.x[-N_PARAMETERS:].copy(), found.x[:-N_PARAMETERS]
+    parameters[0] -= log(2.0)
     fine, owners = kernel.theta[coarse.size :], kernel.length_scale_of[coarse.size :]
     at_variance = np.array([owner is None for owner in owners])
-    starts = []
+    initialisations = []
     for longer in dict.fromkeys((0.0, 0.5 * log(np.sum(~at_variance)))):
-        theta = np.concatenate([coarse, np.where(at_variance, extra[0], fine + longer)])
+        theta = np.concatenate([coarse, np.where(at_variance, parameters[0], fine + longer)])
         within = kernel.with_theta(np.clip(theta, *kernel.bounds.T))
-        starts.append(Start(within, extra, found.carry.latent))
-    return starts
+        initialisations.append(Initialisation(within, parameters, found.carry.latent))
+    return initialisations
 
 
 def after_kernel_grew(
-    before: Optimum[Trail[MixtureState]], after: Optimum[Trail[MixtureState]]
-) -> Optimum[Trail[MixtureState]]:
-    """Join two optimisations of which the second, with more parameters, began lower."""
+    before: Optimum[LatentState[MixtureState]], after: Optimum[LatentState[MixtureState]]
+) -> Optimum[LatentState[MixtureState]]:
+    """Chain two optimisations of which the second, with more parameters, began lower."""
     higher = tuple(value for value in after.trace if value > before.value)
     return replace(after, n_iter=before.n_iter + after.n_iter, trace=before.trace + higher)

@@ -1,8 +1,8 @@
-"""Masked outliers: observations that hide others are set aside, and what is left is fitted alone.
+"""Masked outliers: observations that mask others are removed, and the rest is fitted alone.
 
-Outliers have one spread. If that has to reach a value of -999, outliers of a few standard deviations are
-described better as noise, which then is much too large. And a value that recurs exactly, such as the zeros of
-a lost signal, would have a density without limit as an inlier, so that the ELBO takes it for the function.
+Outliers have one scale. If it has to reach a value of -999, outliers of a few standard deviations are
+described better as noise, which then is much too large. A value that recurs exactly, such as the zeros of a
+lost signal, would have an unbounded density as an inlier, so that the ELBO takes it for the function.
 """
 
 from __future__ import annotations
@@ -25,27 +25,26 @@ from sturdygp.methods.fit import Fit
 from sturdygp.methods.ties import resolution
 from sturdygp.optimise import Callback
 
-# An observation is an outlier if that is more probable than not. More than this fraction of what is left must
-# be inliers: out of mere noise a few observations can be chosen that agree.
+# Probability above which an observation is an outlier; and fraction of inliers that a fit of the rest must
+# exceed, since in mere noise a few observations always agree.
 OUTLIER, MOSTLY_INLIERS = 0.5, 0.5
 # Far outliers are off by this many standard deviations of the noise, and this many times as much as any
 # other.
-FAR = 10.0
-# Others were hidden if without them the noise variance is less than this fraction of what it was.
+FAR_FACTOR = 10.0
+# They masked others if the noise variance without them is less than this fraction of what it was.
 CLEARER = 0.25
-# Fewer observations than these are not fitted alone, and fewer than this fraction of all not either: what is
-# left may be a part of the function where all are equal.
-FEWEST_LEFT, LEFT = 10, 2.0 / 3.0
-# A recurring value is suspected if so many or more are equal, these are more than this fraction of the
-# inliers, and no more than this fraction of all.
+# Least number and fraction of observations that are fitted alone: fewer may be a part of the function.
+FEWEST_REMAINING, REMAINING_FRACTION = 10, 2.0 / 3.0
+# A recurring value is suspected if at least so many observations have it, they are more than this fraction of
+# the inliers, and at most this fraction of all.
 FEWEST_EQUAL, EQUAL_INLIERS, MOST_EQUAL = 5, 0.5, 0.5
-# Not if the others are rounded, too, to steps of more than this many of their standard deviations.
+# It is not if the others are rounded as well, to steps of more than this many of their standard deviations.
 COARSE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Masking:
-    """Observations of a problem that may hide others, to judge by a fit of all."""
+    """Observations of a problem that may mask others, according to a fit of all."""
 
     problem: Problem
     before: Fit
@@ -53,23 +52,23 @@ class Masking:
 
     @property
     def others(self) -> Problem:
-        """The problem of the others; nobody keeps where its optimisation is, as that is not one of all."""
+        """The problem without them; its optimum is withheld from checkpoints, as it is not one of all."""
         kept, problem = ~self.rows, self.problem
         X, callback = where(problem.X, kept), without_optimum(problem.callback)
         return replace(problem, X=X, y=problem.y[kept], resume=None, callback=callback)
 
     def at_inputs(self, work: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Values of a function at their inputs, in memory or chunked."""
+        """Evaluate a function at their inputs, in memory or chunked."""
         return gather(where(self.problem.X, self.rows), work, joined)
 
     def distance(self, mean: FloatArray) -> FloatArray:
-        """From the function, where it has this mean."""
+        """Residuals from a function with this mean."""
         return self.problem.y[self.rows] - mean
 
     def log_density(self, distance: FloatArray) -> float:
-        """What they add to the ELBO of the others, so that it is one of all.
+        """Log density that, added to the ELBO of the others, makes it one of all observations.
 
-        They are a fraction of all observations, and normal around the function with a scale of their own.
+        They have a mixing weight of their own, and are normal around the function with a scale of their own.
         """
         n = self.rows.size
         fraction, variance = distance.size / n, float(np.mean(distance**2))
@@ -77,8 +76,7 @@ class Masking:
         return normal + distance.size * log(fraction) + (n - distance.size) * log(1.0 - fraction)
 
 
-# ------------------------------------------------------------------------------------------------- far
-# outliers
+# ----------------------------------------------------------------------------------------- far outliers
 
 
 def far_outliers(problem: Problem, fit: Fit) -> BoolArray | None:
@@ -90,25 +88,24 @@ def far_outliers(problem: Problem, fit: Fit) -> BoolArray | None:
         return None
     mean = gather(problem.X, fit.posterior.predict_mean, joined)
     distance = np.where(outlier, np.abs(problem.y - mean), 0.0)
-    near = FAR * np.sqrt(fit.noise_at(problem.X, mean))
+    near = FAR_FACTOR * np.sqrt(fit.noise_at(problem.X, mean))
     farthest_near = float(distance[distance <= near].max(initial=0.0))
-    far = distance > np.maximum(near, FAR * farthest_near)
+    far = distance > np.maximum(near, FAR_FACTOR * farthest_near)
     between = (distance > near) & ~far
-    enough = np.count_nonzero(~far) >= max(FEWEST_LEFT, LEFT * far.size)
+    enough = np.count_nonzero(~far) >= max(FEWEST_REMAINING, REMAINING_FRACTION * far.size)
     return far if far.any() and not between.any() and enough else None
 
 
 def noise_is_smaller(fit: Fit, masking: Masking) -> bool:
-    """Whether far outliers hid others: the noise is much smaller without them."""
+    """Test whether far outliers masked others: the noise is much smaller without them."""
     return fit.noise_variance < CLEARER * masking.before.noise_variance and mostly_inliers(fit)
 
 
-# -------------------------------------------------------------------------------------------- recurring
-# values
+# -------------------------------------------------------------------------------------- recurring values
 
 
 def recurring_value(problem: Problem, fit: Fit) -> BoolArray | None:
-    """Find the most frequent value, if a fit goes by that alone and takes most others for outliers."""
+    """Find the most frequent value, if a fit follows it alone and takes most others for outliers."""
     if fit.outlier_proba is None:
         return None
     values, counts = np.unique(problem.y, return_counts=True)
@@ -122,12 +119,12 @@ def recurring_value(problem: Problem, fit: Fit) -> BoolArray | None:
 
 
 def coarse(y: FloatArray) -> bool:
-    """Whether values are rounded so that equal ones are no wonder."""
+    """True if values are rounded so coarsely that equal ones are expected."""
     return resolution(y) > COARSE * float(np.std(y))
 
 
 def better_as_outliers(fit: Fit, masking: Masking) -> bool:
-    """Whether most of the others are inliers without them, and they are then better described as outliers."""
+    """Test whether the others are mostly inliers without them, and they are better described as outliers."""
     if not mostly_inliers(fit):
         return False
 
@@ -141,17 +138,17 @@ def better_as_outliers(fit: Fit, masking: Masking) -> bool:
     return as_inliers < masking.log_density(distance)
 
 
-# Observations that may mask others, and whether a fit without them shows that they did.
+# Pairs of functions: find observations that may mask others; test by a fit without them that they did.
 SUSPICIONS = ((far_outliers, noise_is_smaller), (recurring_value, better_as_outliers))
 
 
 def mostly_inliers(fit: Fit) -> bool:
-    """Whether most observations of a fit are inliers."""
+    """True if most observations of a fit are inliers."""
     return fit.outlier_proba is not None and float(np.mean(fit.outlier_proba <= OUTLIER)) > MOSTLY_INLIERS
 
 
 def without_optimum(callback: Callback | None) -> Callback | None:
-    """Wrap a callback so that it hears of each step but not of where that is."""
+    """Wrap a callback so that it receives each step without its optimum."""
     return None if callback is None else lambda step: callback(replace(step, optimum=None))
 
 
@@ -162,20 +159,20 @@ def with_masked(fit: Fit, masking: Masking) -> Fit:
     """Turn a fit of the other observations into one of all, in which the masking ones are outliers."""
     kept = ~masking.rows
 
-    def spread(values: FloatArray, elsewhere: float) -> FloatArray:
+    def expand(values: FloatArray, elsewhere: float) -> FloatArray:
         full = np.full(kept.size, elsewhere)
         full[kept] = values
         return full
 
     found, sites = fit.posterior, fit.posterior.sites
     everywhere = Sites(
-        target=spread(sites.target, found.mean),
-        precision=spread(sites.precision, 0.0),
-        log_scale=spread(sites.log_scale, 0.0),
+        target=expand(sites.target, found.mean),
+        precision=expand(sites.precision, 0.0),
+        log_scale=expand(sites.log_scale, 0.0),
     )
     likelihood = fit.likelihood
     if not isinstance(likelihood, FittedContamination) or fit.outlier_proba is None:
-        raise TypeError("only a fit that found contamination has observations set aside")
+        raise TypeError("only a fit with a contamination likelihood can have masked outliers")
     distance = masking.distance(masking.at_inputs(found.predict_mean))
     if fit.outlier_proba.sum() < 1.0:
         likelihood = outliers_like(distance, likelihood)
@@ -184,8 +181,8 @@ def with_masked(fit: Fit, masking: Masking) -> Fit:
     return replace(
         fit,
         posterior=conditioned(found, masking.problem, everywhere),
-        weights=spread(fit.weights, 0.0),
-        outlier_proba=spread(fit.outlier_proba, 1.0),
+        weights=expand(fit.weights, 0.0),
+        outlier_proba=expand(fit.outlier_proba, 1.0),
         likelihood=replace(likelihood, inlier_weight=inlier_weight),
         n_densities=float(kept.size),
         bound=fit.bound + theirs,
@@ -195,20 +192,20 @@ def with_masked(fit: Fit, masking: Masking) -> Fit:
 
 
 def outliers_like(distance: FloatArray, likelihood: FittedContamination) -> FittedContamination:
-    """Learn from the masking observations what outliers are like: there are no others.
+    """Learn shift and scale of outliers from the masking observations: there are no others.
 
-    They may be spread by more, as the prior says.
+    The scale is at least what the prior expects.
     """
-    shift, spread = float(distance.mean()), float(distance.std())
+    shift, std = float(distance.mean()), float(distance.std())
     least = ContaminationPrior().ratio * sqrt(likelihood.noise)
     c = replace(
         likelihood.contamination,
         shift=np.array(shift),
-        spread=np.array(max(spread, least)),
+        scale=np.array(max(std, least)),
         shape=Shape.normal(),
     )
     return replace(
-        likelihood, contamination=c, found=OutlierMoments(shift, spread, float(np.mean(distance > 0.0)))
+        likelihood, contamination=c, found=OutlierMoments(shift, std, float(np.mean(distance > 0.0)))
     )
 
 

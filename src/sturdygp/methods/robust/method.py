@@ -12,7 +12,7 @@ from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.posterior import Posterior, Prior
 from sturdygp.inference.expectation_propagation import NaturalSites, Propagation
 from sturdygp.inference.problem import Problem
-from sturdygp.inference.variational import state_of
+from sturdygp.inference.variational import resume_state
 from sturdygp.likelihoods.contamination import FittedContamination, OutlierMoments, TiltedMixture
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.methods.fit import Fit
@@ -23,14 +23,14 @@ from sturdygp.methods.robust.screening import LEVELS, levels
 from sturdygp.methods.robust.search import Found, Search
 from sturdygp.status import Status
 
-# Targets are brought as near as this, in robust scales: a fill value such as 1e36 is no more of an outlier
-# than a million, but leaves nothing of the others.
+# Targets are clipped to this many robust scales: a fill value such as 1e36 is no more of an outlier than a
+# million, but leaves no digits of the others.
 FARTHEST = 1e6
 # Agreement of marginals and tilted moments, in marginal standard deviations.
 AGREEMENT = 1e-3
-# Where it does not agree: how much of the way to new responsibilities, how near they must come, and how often
-# that is tried.
-DAMPING, NEAR, ROUNDS = 0.5, 0.01, 60
+# Without agreement: damping of the responsibilities, their largest change at convergence, and most
+# iterations.
+DAMPING, SETTLED_CHANGE, SETTLING_ROUNDS = 0.5, 0.01, 60
 NOT_SETTLED = (
     "neither expectation propagation nor its fallback settled; intervals and outlier probabilities are rough"
 )
@@ -41,7 +41,7 @@ class RobustMethod:
     """Variational EM finds kernel and contamination, the score picks a hypothesis, EP gives the posterior.
 
     ``tol`` is the largest derivative of the ELBO, per observation, at convergence; ``noise_variance`` the
-    share of the variance around a level that is taken for noise initially.
+    fraction of the variance around a level that is initially noise.
     """
 
     prior: ContaminationPrior = field(default_factory=ContaminationPrior)
@@ -51,7 +51,7 @@ class RobustMethod:
     tol: float = 1e-4
 
     def fit(self, problem: Problem) -> Fit:
-        """Fit one output; once more without observations that may mask outliers."""
+        """Fit one output, and again without observations that may mask outliers."""
         fit = self._fit_together(problem)
         for suspected, justified in SUSPICIONS:
             rows = suspected(problem, fit)
@@ -79,10 +79,10 @@ class RobustMethod:
 
 
 def calibrated_fit(problem: Problem, conclusion: Conclusion, found: Found) -> Fit:
-    """The fit of a conclusion, with intervals and probabilities that allow for doubt."""
-    model, start, optimum = conclusion.model, conclusion.start, found.best.optimum
-    likelihood = FittedContamination.at(start.extra, start.latent, model)
-    prior, sites = problem.prior(start.kernel), model.sites(start.extra, start.latent)
+    """Calibrate intervals and outlier probabilities of a conclusion, allowing for parameter uncertainty."""
+    model, state, optimum = conclusion.model, conclusion.state, found.best.optimum
+    likelihood = FittedContamination.at(state.parameters, state.latent, model)
+    prior, sites = problem.prior(state.kernel), model.sites(state.parameters, state.latent)
     calibrated = propagate(prior, model.y, likelihood, prior.condition(sites))
     posterior = UncertainPosterior.around(
         calibrated.posterior, problem.X, problem.prior, conclusion.covariance
@@ -92,7 +92,10 @@ def calibrated_fit(problem: Problem, conclusion: Conclusion, found: Found) -> Fi
     return Fit(
         posterior=posterior.compact(),
         likelihood=replace(
-            likelihood, found=outliers, relative_noise=np.ones(1), profile=conclusion.variance_function
+            likelihood,
+            found=outliers,
+            relative_noise=np.ones(1),
+            variance_function=conclusion.variance_function,
         ),
         n_densities=float(problem.y.size),
         weights=likelihood.weights(calibrated.responsibility),
@@ -103,14 +106,14 @@ def calibrated_fit(problem: Problem, conclusion: Conclusion, found: Found) -> Fi
         n_factorizations=spent + len(posterior.moved),
         trace=optimum.trace,
         note=calibrated.note,
-        resume=state_of(optimum),
+        resume=resume_state(optimum),
         ledger=found.ledger,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """A posterior of the function, and responsibilities for each observation, of inliers first."""
+    """A posterior of the function, and responsibilities of each observation, those of inliers first."""
 
     posterior: Posterior
     responsibility: FloatArray
@@ -119,12 +122,12 @@ class Calibrated:
 
     @property
     def outlier(self) -> FloatArray:
-        """The probability that each observation is an outlier."""
+        """Probability that each observation is an outlier."""
         return np.asarray(1.0 - self.responsibility[:, 0])
 
 
 def outliers_in(y: FloatArray, fit: Calibrated) -> OutlierMoments | None:
-    """Moments of what the outliers are off by; None if there is not one."""
+    """Moments of the residuals of outliers; None if less than one is expected."""
     if fit.outlier.sum() < 1.0:
         return None
     m = fit.posterior.marginals()
@@ -134,40 +137,41 @@ def outliers_in(y: FloatArray, fit: Calibrated) -> OutlierMoments | None:
 def propagate(
     prior: Prior, y: FloatArray, likelihood: FittedContamination, variational: Posterior
 ) -> Calibrated:
-    """Run expectation propagation from the variational posterior, which ignores the function's uncertainty.
+    """Run expectation propagation from the variational posterior.
 
-    In its responsibilities, that is: they, and the posterior, are too sure.
+    Variational responsibilities ignore the uncertainty of the function; they and the posterior are
+    overconfident.
     """
     sites = variational.sites
-    start = NaturalSites(sites.precision, sites.precision * sites.target)
+    initial = NaturalSites(sites.precision, sites.precision * sites.target)
     rule: Propagation[TiltedMixture] = Propagation(prior, y, likelihood, tolerance=AGREEMENT)
     try:
-        result = rule.run(start, careful=False)
+        result = rule.run(initial, careful=False)
     except NotPositiveDefiniteError:
         return settled(prior, y, likelihood, variational)
     return Calibrated(result.posterior, result.tilted.responsibility, 1 + result.n_factorizations)
 
 
-def settled(prior: Prior, y: FloatArray, likelihood: FittedContamination, start: Posterior) -> Calibrated:
-    """Judge each observation by all others, where expectation propagation finds no fixed point.
+def settled(prior: Prior, y: FloatArray, likelihood: FittedContamination, initial: Posterior) -> Calibrated:
+    """Iterate leave-one-out responsibilities, where expectation propagation finds no fixed point.
 
-    Each is judged where the function is as the others leave it, doubt included, but its site is that of the
-    variational method, which is never improper.
+    Each observation is judged under the leave-one-out distribution of the function, but its site is that of
+    the variational method, which is never improper.
     """
-    posterior, spent = start, 1
+    posterior, spent = initial, 1
     responsibility = judged_by_others(y, likelihood, posterior)
-    for _ in range(ROUNDS):
+    for _ in range(SETTLING_ROUNDS):
         posterior = prior.condition(likelihood.sites(y, responsibility))
         change = judged_by_others(y, likelihood, posterior) - responsibility
         spent += 1
-        if np.abs(change).max() < NEAR:
+        if np.abs(change).max() < SETTLED_CHANGE:
             return Calibrated(posterior, responsibility, spent)
         responsibility = responsibility + DAMPING * change
     return Calibrated(posterior, responsibility, spent, NOT_SETTLED)
 
 
 def judged_by_others(y: FloatArray, likelihood: FittedContamination, posterior: Posterior) -> FloatArray:
-    """Responsibilities where the function is as all other observations leave it."""
+    """Responsibilities under the leave-one-out distributions of the function."""
     others = posterior.leave_one_out()
     if not np.isfinite(others.mean).all():
         raise NotPositiveDefiniteError(

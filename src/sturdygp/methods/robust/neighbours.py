@@ -1,4 +1,4 @@
-"""What neighbouring observations tell: how small noise may be, and whether outliers lie together."""
+"""Statistics of neighbouring observations: their differences, and clustering of outliers."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from sturdygp.gp.inputs import Extent
 from sturdygp.inference.problem import Problem, in_memory
 from sturdygp.inference.variational import sampled
 
-# Standard deviations to a median absolute difference of two normal observations.
+# Standard deviations per median absolute difference of two normal observations.
 NORMAL_DIFFERENCE = 1.4826 / sqrt(2.0)
-# What priors in robust scales of the targets are made for: neighbours that differ by this many, or more.
-TYPICAL = 0.25
+# Least difference of neighbours, in robust scales of the targets, for which priors in that unit are meant.
+TYPICAL_DIFFERENCE = 0.25
 # Observations are dense if neighbours differ by less.
 DENSE = 0.5
-# Equal neighbours, such as zeros at night, say nothing of the noise of others if they are more than this
-# share; unless nearly all are: then the observations are constant but for outliers.
+# With more than this fraction of equal neighbours, such as zeros at night, differences do not show the noise;
+# unless nearly all are equal: then the observations are constant apart from outliers.
 MANY_EQUAL, NEARLY_ALL = 0.2, 0.8
-# Rows among which neighbours are sought.
-MOST_ROWS = 2000
+# Largest sample in which neighbours are sought.
+MOST_NEIGHBOUR_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """By how much observations beside each other differ: a standard deviation, in scales of all targets."""
+    """Standard deviation of differences between neighbours, in robust scales of the targets."""
 
     difference: float
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """The median, and no less than the noise that observations can show; one where that tells nothing."""
-        few = sampled(problem, MOST_ROWS)
+        """Estimate it from the median difference; one where that does not show the noise."""
+        few = sampled(problem, MOST_NEIGHBOUR_ROWS)
         if few.y.size < 2:
             return cls(1.0)
         between = np.abs(few.y - few.y[nearest(in_memory(few.X))])
@@ -46,20 +46,21 @@ class Neighbourhood:
 
     @property
     def unit(self) -> float:
-        """The unit for noise and outliers, in robust scales: one, or less if neighbours hardly differ.
+        """Unit for noise and outliers, in robust scales: one, or less if neighbours hardly differ.
 
-        Where the function varies by much more than its noise, the scale of the targets says little of that.
+        Where the function varies by much more than its noise, the scale of the targets does not show the
+        noise.
         """
-        return min(self.difference / TYPICAL, 1.0)
+        return min(self.difference / TYPICAL_DIFFERENCE, 1.0)
 
     @property
     def dense(self) -> bool:
-        """Whether observations are dense enough to show a function that is fine."""
+        """True if observations are dense enough to show fine structure of the function."""
         return self.difference < DENSE
 
 
 def side_by_side(X: FloatArray, outlier: BoolArray) -> float:
-    """How many outliers have a outlier beside them: a standard score, to judge by outliers at random places.
+    """Standard score of the number of outliers whose nearest neighbour is an outlier, against random places.
 
     Examples
     --------
@@ -70,9 +71,9 @@ def side_by_side(X: FloatArray, outlier: BoolArray) -> float:
     count, n = int(np.count_nonzero(outlier)), outlier.size
     if count in {0, n}:
         return 0.0
-    share = (count - 1) / (n - 1)
-    beside = np.count_nonzero(outlier[nearest(X)[outlier]])
-    return (beside - count * share) / sqrt(max(count * share * (1.0 - share), 1.0 / n))
+    chance = (count - 1) / (n - 1)
+    pairs = np.count_nonzero(outlier[nearest(X)[outlier]])
+    return (pairs - count * chance) / sqrt(max(count * chance * (1.0 - chance), 1.0 / n))
 
 
 def nearest(X: FloatArray) -> IntArray:
@@ -81,14 +82,14 @@ def nearest(X: FloatArray) -> IntArray:
 
 
 def around(X: FloatArray, count: int) -> IntArray:
-    """Indices of so many other rows near each, inputs being counted in units of their spread."""
-    spread = Extent.of(X).std
-    # Which of two that are equally near comes first is told by their inputs, not by their places.
+    """Indices of the nearest other rows, with inputs in units of their standard deviations."""
+    std = Extent.of(X).std
+    # Ties between equally near rows are broken by inputs, not by the order of rows.
     order = np.lexsort(X.T)
-    scaled = X[order] / np.where(spread > 0.0, spread, 1.0)
+    scaled = X[order] / np.where(std > 0.0, std, 1.0)
     found = np.asarray(KDTree(scaled).query(scaled, k=count + 1)[1])
     own = found == np.arange(len(X))[:, None]
-    # Of rows that are the same, others may come first.
+    # Of equal rows, others may come first.
     own[:, -1] |= ~own.any(axis=1)
     others = np.empty((len(X), count), dtype=order.dtype)
     others[order] = order[found[~own].reshape(len(X), count)]
@@ -96,14 +97,14 @@ def around(X: FloatArray, count: int) -> IntArray:
 
 
 # A variance below this is rounding: all observations are equally near.
-ROUNDING = 1e-12
+ROUNDED_VARIANCE = 1e-12
 
 
 def clustering(nearness: FloatArray, values: FloatArray) -> float:
-    """Moran's I as a standard score: how far values are alike where ``nearness`` is large.
+    """Moran's I as a standard score: correlation of values between observations of large ``nearness``.
 
-    Under independence mean and variance are those of Cliff and Ord (1981) for normal values. ``nearness``
-    is symmetric, and its diagonal plays no part; it is overwritten. No score where it is not mostly positive.
+    Under independence mean and variance are those of Cliff and Ord (1981) for normal values. ``nearness`` is
+    symmetric; its diagonal is ignored, and it is overwritten. The score is 0 where its sum is not positive.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def clustering(nearness: FloatArray, values: FloatArray) -> float:
     pairs = 2.0 * float(np.vdot(nearness, nearness))
     rows = 4.0 * float((nearness.sum(axis=1) ** 2).sum())
     variance = (n**2 * pairs - n * rows + 3.0 * total**2) / ((n**2 - 1) * total**2) - expected**2
-    if variance < ROUNDING:
+    if variance < ROUNDED_VARIANCE:
         return 0.0
     index = n * float(deviation @ nearness @ deviation) / (total * scatter)
     return (index - expected) / sqrt(variance)

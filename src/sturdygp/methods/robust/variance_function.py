@@ -1,7 +1,7 @@
-"""Heteroscedastic noise: along what residuals say that it changes, and how much better that fits.
+"""Heteroscedastic noise: the axis along which residuals change, and the gain of a variance function.
 
-Observations with large noise look like outliers to a model of the same noise for all. What tells is how
-residuals are spread along an input, or along the function value.
+Under homoscedastic noise, observations with large noise pass for outliers. Residuals along an input, or along
+the function value, distinguish the two.
 """
 
 from __future__ import annotations
@@ -18,68 +18,68 @@ from sturdygp.gp.sites import LOG_2PI, TINY
 from sturdygp.inference.problem import Problem
 from sturdygp.likelihoods.base import LEAST_NOISE
 from sturdygp.likelihoods.contamination import MOST_INLIERS, FittedContamination
-from sturdygp.likelihoods.heteroscedastic import BENDS, LEAST_SHARE, Ranks, bends, input_at
+from sturdygp.likelihoods.heteroscedastic import BENDS, LEAST_RELATIVE_VARIANCE, Ranks, bends, input_at
 from sturdygp.linalg.cholesky import solve_positive
 
-# Scale of the Cauchy density of each coefficient but the constant, a priori: most are
-# small, but noise may grow a hundredfold.
-BEND = sqrt(2.0)
-# Steps towards the best noise, how far one goes, halvings of each, and nats below which they end.
-STEPS, LONGEST, HALVINGS, ENOUGH = 30, 2.0, 6, 0.05
-# The fraction of inliers where all observations are trusted.
+# Scale of the Cauchy prior of each coefficient but the constant: most are small, but noise may grow a
+# hundredfold.
+BEND_SCALE = sqrt(2.0)
+# Fisher scoring: most steps, longest step, halvings of each, and the gain in nats below which it ends.
+SCORING_STEPS, LONGEST_SCORING_STEP, SCORING_HALVINGS, SCORING_GAIN = 30, 2.0, 6, 0.05
+# Initial fraction of inliers where nearly all observations are trusted.
 TRUSTING_FRACTION = 0.99
-# Precision of the constant, which may be anything.
-FREE = 1e-9
+# Prior precision of the constant: nearly none.
+FREE_PRECISION = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseParameters:
-    """The fraction of inliers, and the logarithm of their variance: coefficients of the rows of a design.
+    """Inlier weight, and coefficients of the log noise variance for the rows of a design.
 
-    The first row is one everywhere; in the others the logarithm bends.
+    The first row of a design is one everywhere, the others are the polynomials of the variance function.
     """
 
-    share: float
+    inlier_weight: float
     coefficients: FloatArray
 
     @property
     def log_density(self) -> float:
-        """That of the bend."""
-        return -float(np.log1p((self.coefficients[1:] / BEND) ** 2).sum())
+        """Log prior density of the coefficients but the constant."""
+        return -float(np.log1p((self.coefficients[1:] / BEND_SCALE) ** 2).sum())
 
     @property
-    def held(self) -> FloatArray:
-        """Precision with which that density holds each coefficient; the constant hardly at all."""
-        return np.append(FREE, 2.0 / (BEND**2 + self.coefficients[1:] ** 2))
+    def prior_precision(self) -> FloatArray:
+        """Precision of a normal approximation to that density; hardly any for the constant."""
+        return np.append(FREE_PRECISION, 2.0 / (BEND_SCALE**2 + self.coefficients[1:] ** 2))
 
     def moved(self, step: FloatArray, most: float) -> Self:
-        """The same further along; the constant no larger than that, nor less than any noise."""
+        """Move the coefficients by a step; the constant stays between the least noise and ``most``."""
         coefficients = self.coefficients + step
         coefficients[0] = np.clip(coefficients[0], 2.0 * log(LEAST_NOISE), most)
-        return type(self)(self.share, coefficients)
+        return type(self)(self.inlier_weight, coefficients)
 
     def variance(self, design: FloatArray) -> FloatArray:
-        """At each observation, with a small share of the largest everywhere."""
+        """Noise variance at each observation, with a small fraction of the largest everywhere."""
         bent = np.exp(self.coefficients @ design)
-        return np.asarray((bent + LEAST_SHARE * bent.max()) / (1.0 + LEAST_SHARE))
+        return np.asarray((bent + LEAST_RELATIVE_VARIANCE * bent.max()) / (1.0 + LEAST_RELATIVE_VARIANCE))
 
     def slopes(self, design: FloatArray) -> FloatArray:
-        """Derivatives of its logarithm by the coefficients."""
+        """Derivatives of the log noise variance by the coefficients."""
         bent = np.exp(self.coefficients @ design)
         top = int(np.argmax(bent))
-        least = LEAST_SHARE * bent[top]
+        least = LEAST_RELATIVE_VARIANCE * bent[top]
         return np.asarray((bent * design + least * design[:, [top]]) / (bent + least))
 
-    def bending(self, rows: int) -> Self:
-        """The same for a design with further rows."""
-        return type(self)(self.share, np.append(self.coefficients, np.zeros(rows)))
+    def extended(self, rows: int) -> Self:
+        """Add zero coefficients for further rows of a design."""
+        return type(self)(self.inlier_weight, np.append(self.coefficients, np.zeros(rows)))
 
 
 @dataclass(frozen=True, eq=False)
 class FisherInformation:
-    """Gradient of the likelihood by the log noise variance of each observation, and its Fisher information.
+    """Gradient of the log likelihood by the log noise variance of each observation, and Fisher information.
 
-    ``inlier`` are the probabilities to be an inlier.
+    ``inlier`` are the probabilities of being an inlier.
     """
 
     inlier: FloatArray
@@ -87,22 +87,26 @@ class FisherInformation:
     information: FloatArray
 
     def step(self, noise: NoiseParameters, design: FloatArray) -> FloatArray:
-        """A step of Fisher scoring, no longer than allowed: few inliers would be stepped far beyond."""
+        """Step of Fisher scoring, no longer than allowed: with few inliers it would overshoot."""
         slopes = noise.slopes(design)
-        gradient = slopes @ self.gradient - noise.held * noise.coefficients
-        step = solve_positive((self.information * slopes) @ slopes.T + np.diag(noise.held), gradient)
-        return np.asarray(step * LONGEST / max(np.abs(step).max(), LONGEST))
+        gradient = slopes @ self.gradient - noise.prior_precision * noise.coefficients
+        step = solve_positive(
+            (self.information * slopes) @ slopes.T + np.diag(noise.prior_precision), gradient
+        )
+        return np.asarray(step * LONGEST_SCORING_STEP / max(np.abs(step).max(), LONGEST_SCORING_STEP))
 
-    def promise(self, design: FloatArray) -> float:
-        """What a step may gain, to judge by how the gradient scatters, to which outliers add."""
+    def score_statistic(self, design: FloatArray) -> float:
+        """Half of the score test statistic, with the scatter of the gradient for its covariance."""
         gradient = design @ self.gradient
         scatter = (self.gradient**2 * design) @ design.T
-        return 0.5 * float(gradient @ solve_positive(scatter + FREE * np.eye(len(design)), gradient))
+        return 0.5 * float(
+            gradient @ solve_positive(scatter + FREE_PRECISION * np.eye(len(design)), gradient)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Squared distances from the function, its variance there, and log densities as outliers."""
+    """Squared residuals, variances of the function, and log densities as outliers."""
 
     squared: FloatArray
     variance: FloatArray
@@ -110,43 +114,43 @@ class Residuals:
 
     @classmethod
     def left_out(cls, y: FloatArray, posterior: Posterior, likelihood: FittedContamination) -> Self | None:
-        """From where all other observations leave the function; None if they leave it nowhere."""
+        """Leave-one-out residuals; None if they are not finite."""
         others = posterior.leave_one_out()
         if not np.isfinite(others.mean).all():
             return None
-        by_cell = likelihood.tilted(y, others).log_joint[:, 1:]
-        as_outlier = np.logaddexp.reduce(by_cell, axis=1) - log(1.0 - likelihood.inlier_weight)
+        by_component = likelihood.tilted(y, others).log_joint[:, 1:]
+        as_outlier = np.logaddexp.reduce(by_component, axis=1) - log(1.0 - likelihood.inlier_weight)
         return cls((y - others.mean) ** 2, others.variance, as_outlier)
 
     @classmethod
     def expected(cls, y: FloatArray, marginals: Marginals, likelihood: FittedContamination) -> Self:
-        """As the ELBO sees them: in expectation, and so are the log densities."""
+        """Expected squared residuals and log densities, as in the ELBO."""
         variance, shift = likelihood.variance[0, 1:], likelihood.shift[1:]
-        by_cell = ((y - marginals.mean)[:, None] - shift) ** 2 + marginals.variance[:, None]
-        by_cell = -0.5 * (LOG_2PI + np.log(variance) + by_cell / variance)
-        as_outlier = np.logaddexp.reduce(by_cell, axis=1) - log(shift.size)
+        by_component = ((y - marginals.mean)[:, None] - shift) ** 2 + marginals.variance[:, None]
+        by_component = -0.5 * (LOG_2PI + np.log(variance) + by_component / variance)
+        as_outlier = np.logaddexp.reduce(by_component, axis=1) - log(shift.size)
         return cls(marginals.second_moment(y), np.zeros_like(y), as_outlier)
 
     @property
     def trusting(self) -> NoiseParameters:
-        """NoiseParameters that is the same everywhere and explains all observations."""
+        """Homoscedastic noise that explains nearly all observations."""
         return NoiseParameters(TRUSTING_FRACTION, np.array([log(float(np.mean(self.squared)) + TINY)]))
 
-    def log_joint(self, share: float, variance: FloatArray) -> FloatArray:
-        """Log density of each observation: as an inlier with this variance, and as an outlier."""
+    def log_joint(self, inlier_weight: float, variance: FloatArray) -> FloatArray:
+        """Log joint density of each observation with being an inlier of this variance, and an outlier."""
         total = self.variance + variance
         inlier = -0.5 * (LOG_2PI + np.log(total) + self.squared / total)
-        return np.stack([log(share) + inlier, log(1.0 - share) + self.as_outlier])
+        return np.stack([log(inlier_weight) + inlier, log(1.0 - inlier_weight) + self.as_outlier])
 
     def log_density(self, noise: NoiseParameters, design: FloatArray) -> float:
-        """Of all observations, and of the bend."""
-        log_joint = self.log_joint(noise.share, noise.variance(design))
+        """Log density of all observations and of the coefficients."""
+        log_joint = self.log_joint(noise.inlier_weight, noise.variance(design))
         return float(np.logaddexp(*log_joint).sum()) + noise.log_density
 
     def information(self, noise: NoiseParameters, design: FloatArray) -> FisherInformation:
-        """Derivatives of that."""
+        """Gradient and Fisher information of the log density of observations."""
         variance = noise.variance(design)
-        log_joint = self.log_joint(noise.share, variance)
+        log_joint = self.log_joint(noise.inlier_weight, variance)
         inlier = np.exp(log_joint[0] - np.logaddexp(*log_joint))
         total = self.variance + variance
         weight, response = 0.5 * inlier, variance / total
@@ -155,26 +159,26 @@ class Residuals:
         )
 
     def likeliest(self, noise: NoiseParameters, design: FloatArray) -> tuple[NoiseParameters, float]:
-        """The likeliest noise from there, and its log density."""
+        """Maximise the log density by Fisher scoring; also return its value."""
         value = self.log_density(noise, design)
-        for _ in range(STEPS):
+        for _ in range(SCORING_STEPS):
             further = self._further(noise, design, value)
             if further is None:
                 break
             gained, (noise, value) = further[1] - value, further
-            if gained < ENOUGH:
+            if gained < SCORING_GAIN:
                 break
         return noise, value
 
     def _further(
         self, noise: NoiseParameters, design: FloatArray, value: float
     ) -> tuple[NoiseParameters, float] | None:
-        """A step that is as long as it may be to gain something; None if none does."""
+        """Take the longest halving of a scoring step that gains; None if none does."""
         information = self.information(noise, design)
         step = information.step(noise, design)
-        share = float(np.clip(information.inlier.mean(), 1.0 - MOST_INLIERS, MOST_INLIERS))
-        noise, most = replace(noise, share=share), log(float(self.squared.max()) + 1.0)
-        for halvings in range(HALVINGS):
+        inlier_weight = float(np.clip(information.inlier.mean(), 1.0 - MOST_INLIERS, MOST_INLIERS))
+        noise, most = replace(noise, inlier_weight=inlier_weight), log(float(self.squared.max()) + 1.0)
+        for halvings in range(SCORING_HALVINGS):
             nearer = noise.moved(0.5**halvings * step, most)
             there = self.log_density(nearer, design)
             if there > value:
@@ -182,17 +186,18 @@ class Residuals:
         return None
 
 
-# A variance function is sought where the first step promises this share of what it costs.
+# Least gain promised by the score statistic, as a fraction of the penalty, for a variance function to be
+# fitted.
 PROMISING = 0.4
-# Observations that are inliers with a higher probability are trusted.
+# Inlier probability above which observations are trusted.
 TRUSTED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What noise may change with: the input ``along``, or the function value if there is none.
+    """Axis along which noise may change: the input ``along``, or the function value if that is None.
 
-    The design has a row of ones, then the slope and the curve of the observations' ranks.
+    The design has a row of ones, then the polynomials of the observations' ranks.
     """
 
     along: int | None
@@ -201,14 +206,14 @@ class Axis:
 
     @classmethod
     def of(cls, along: int | None, values: FloatArray) -> Self:
-        """With these values at the observations."""
+        """Build the axis from its values at the observations."""
         ranks = Ranks.of(values)
         return cls(along, ranks, np.vstack([np.ones_like(values), bends(ranks(values))]))
 
 
 @dataclass(frozen=True, eq=False)
 class Heteroscedasticity:
-    """Noise along an axis, its cost in nats, and what it gains beyond that; the observations it trusts."""
+    """Noise along an axis, trusted observations, its penalty in nats, and its gain beyond that."""
 
     axis: Axis
     noise: NoiseParameters
@@ -218,26 +223,27 @@ class Heteroscedasticity:
 
     @classmethod
     def of(cls, problem: Problem, posterior: Posterior, likelihood: FittedContamination) -> Self | None:
-        """Find the noise that describes residuals best, if it beats constant noise by its cost.
+        """Find the noise that describes residuals best; None unless it beats constant noise by its penalty.
 
-        Half a log of the number of observations for each coefficient, and a log of the number of axes.
+        The penalty is half a log of the number of observations for each coefficient, plus a log of the number
+        of axes.
         """
         residuals = Residuals.left_out(problem.y, posterior, likelihood)
         if residuals is None:
             return None
         axes, constant = axes_of(problem, posterior), np.ones((1, problem.y.size))
         cost = 0.5 * BENDS * log(problem.y.size) + log(len(axes))
-        starts = (
+        initial_noises = (
             NoiseParameters(likelihood.inlier_weight, np.array([log(likelihood.noise)])),
             residuals.trusting,
         )
-        promised = [(start, promising(residuals, start, axes, cost)) for start in starts]
+        promised = [(initial, promising(residuals, initial, axes, cost)) for initial in initial_noises]
         if all(axis is None for _, axis in promised):
             return None
-        without = max(residuals.likeliest(start, constant)[1] for start in starts)
+        without = max(residuals.likeliest(initial, constant)[1] for initial in initial_noises)
         found = [
-            (axis, *residuals.likeliest(start.bending(BENDS), axis.design))
-            for start, axis in promised
+            (axis, *residuals.likeliest(initial.extended(BENDS), axis.design))
+            for initial, axis in promised
             if axis is not None
         ]
         axis, noise, value = max(found, key=lambda each: each[-1])
@@ -247,16 +253,16 @@ class Heteroscedasticity:
 
 
 def axes_of(problem: Problem, posterior: Posterior) -> list[Axis]:
-    """The function value, and all inputs that are not the same everywhere."""
+    """Axes of the function value and of all inputs that are not constant."""
     inputs = [(index, input_at(problem.X, index)) for index in range(problem.X.shape[1])]
     values = [(None, posterior.marginals().mean), *(each for each in inputs if np.ptp(each[1]) > 0.0)]
     return [Axis.of(along, at) for along, at in values]
 
 
 def promising(residuals: Residuals, noise: NoiseParameters, axes: list[Axis], cost: float) -> Axis | None:
-    """The axis that promises most where the noise is constant; None if that is little beside the cost."""
+    """Axis with the largest score statistic under constant noise; None if it is small for the penalty."""
     constant = axes[0].design[:1]
     information = residuals.information(noise, constant)
-    promises = [information.promise(axis.design) for axis in axes]
+    promises = [information.score_statistic(axis.design) for axis in axes]
     most = int(np.argmax(promises))
-    return axes[most] if promises[most] - information.promise(constant) > PROMISING * cost else None
+    return axes[most] if promises[most] - information.score_statistic(constant) > PROMISING * cost else None
