@@ -20,6 +20,7 @@ from sturdygp.kernels.stationary import (
     RationalQuadratic,
     SquaredExponential,
 )
+from sturdygp.kernels.temporal import DampedHarmonics, IntegratedNoise
 from sturdygp.persistence.archive import Json
 from sturdygp.persistence.record import Record, as_number, plain_number
 
@@ -32,7 +33,11 @@ LEAVES: dict[str, type[LeafKernel]] = {
     "Periodic": Periodic,
     "Linear": Linear,
     "Constant": Constant,
+    "DampedHarmonics": DampedHarmonics,
+    "IntegratedNoise": IntegratedNoise,
 }
+# What kernels keep beside positive parameters and their bounds: a word or a number.
+WORDS, PLAIN = {"DampedHarmonics": "envelope"}, {"IntegratedNoise": "origin"}
 COMPOSITES: dict[str, type[Composite]] = {"Sum": Sum, "Product": Product}
 # scikit-learn's kernels that are described by numbers and other kernels alone.
 SKLEARN: dict[str, tuple[type[Any], tuple[str, ...]]] = {
@@ -83,6 +88,11 @@ def encode_leaf(kernel: LeafKernel) -> Json:
     for name in kernel.positive:
         fields[name] = plain_numbers(getattr(kernel, name))
         fields[f"{name}_bounds"] = plain_bounds(getattr(kernel, f"{name}_bounds"))
+    word, number = (names.get(type(kernel).__name__) for names in (WORDS, PLAIN))
+    if word is not None:
+        fields[word] = getattr(kernel, word)
+    if number is not None:
+        fields[number] = plain_number(getattr(kernel, number))
     return fields
 
 
@@ -160,6 +170,11 @@ def decode_leaf(cls: type[LeafKernel], record: Record) -> LeafKernel:
     for name in cls.positive:
         fields[name] = record.numbers(name)
         fields[f"{name}_bounds"] = bounds_of(record, f"{name}_bounds")
+    word, number = (names.get(cls.__name__) for names in (WORDS, PLAIN))
+    if word is not None:
+        fields[word] = record.text(word)
+    if number is not None:
+        fields[number] = record.finite(number)
     return build(**fields)
 
 

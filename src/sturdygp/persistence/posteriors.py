@@ -11,6 +11,7 @@ from sturdygp.gp.exact import ExactMean, ExactPosterior
 from sturdygp.gp.features import Features, Solution, SparseMean
 from sturdygp.gp.hyperparameter_uncertainty import UncertainPosterior
 from sturdygp.gp.inputs import Inputs, Rows
+from sturdygp.gp.markov import MarkovMean, MarkovPosterior, MarkovPrior
 from sturdygp.gp.posterior import MeanFunction, Posterior, check_inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.sparse import SparsePosterior, SparsePrior
@@ -29,6 +30,8 @@ def encode_posterior(posterior: Posterior, store: ArrayStore) -> Json:
         return {"class": "ExactPosterior", **encode_exact(posterior, store)}
     if isinstance(posterior, SparsePosterior):
         return {"class": "SparsePosterior", **encode_sparse(posterior, store)}
+    if isinstance(posterior, MarkovPosterior):
+        return {"class": "MarkovPosterior", **encode_markov(posterior, store)}
     if isinstance(posterior, UncertainPosterior):
         return {
             "class": "UncertainPosterior",
@@ -61,6 +64,16 @@ def encode_exact(posterior: ExactPosterior, store: ArrayStore) -> Json:
         "factor": encode_cholesky(factor.chol, store),
         "W": store.add(factor.W),
         "log_det": plain_number(factor.log_det),
+    }
+
+
+def encode_markov(posterior: MarkovPosterior, store: ArrayStore) -> Json:
+    """Times, sites and kernel: one pass of the filter brings back the same posterior."""
+    return {
+        "kernel": encode_kernel(posterior.kernel),
+        "X": store.add(posterior.timeline.X),
+        "sites": encode_sites(posterior.sites, store),
+        "mean": plain_number(posterior.mean),
     }
 
 
@@ -113,6 +126,8 @@ def encode_mean(function: MeanFunction, store: ArrayStore) -> Json:
             "weights": store.add(function.weights),
             "mean": plain_number(function.mean),
         }
+    if isinstance(function, MarkovMean):
+        return {"class": "MarkovMean", **encode_markov(function.posterior, store)}
     raise ValueError(f"a mean function of type {type(function).__name__} cannot be saved")
 
 
@@ -140,6 +155,13 @@ def decode_exact(record: Record, n_features: int) -> ExactPosterior:
     )
     kernel = kernel_for(record, n_features)
     return ExactPosterior(kernel, X, sites, record.finite("mean"), factor, record.finite_floats("alpha", n))
+
+
+def decode_markov(record: Record, n_features: int) -> MarkovPosterior:
+    """Filter again."""
+    X, kernel = inputs(record, "X", n_features), kernel_for(record, n_features)
+    sites = decode_sites(record.child("sites"), len(X))
+    return MarkovPrior.at(kernel, X).condition(sites, record.finite("mean"))
 
 
 def decode_sparse(record: Record, n_features: int) -> SparsePosterior:
@@ -189,7 +211,7 @@ def decode_cholesky(record: Record, n: int) -> Cholesky:
     return Cholesky(lower, record.finite("jitter", least=0.0))
 
 
-def decode_mean(record: Record, n_features: int) -> ExactMean | SparseMean:
+def decode_mean(record: Record, n_features: int) -> MeanFunction:
     """Read back what :func:`encode_mean` described."""
     name, mean = record.text("class"), record.finite("mean")
     if name == "ExactMean":
@@ -198,11 +220,14 @@ def decode_mean(record: Record, n_features: int) -> ExactMean | SparseMean:
     if name == "SparseMean":
         features = decode_features(record.child("features"), n_features)
         return SparseMean(features, record.finite_floats("weights", len(features.Z)), mean)
+    if name == "MarkovMean":
+        return MarkovMean(decode_markov(record, n_features))
     raise record.fail("class", "the name of a mean function that sturdygp knows")
 
 
 POSTERIORS: dict[str, Callable[[Record, int], Posterior]] = {
     "ExactPosterior": decode_exact,
+    "MarkovPosterior": decode_markov,
     "SparsePosterior": decode_sparse,
     "UncertainPosterior": decode_uncertain,
 }
