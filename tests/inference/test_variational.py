@@ -28,17 +28,10 @@ from sturdygp.status import Status
 @settings(deadline=None, max_examples=25)
 def test_alternation_raises_elbo_at_every_step(prior, seed, rate):
     p = make_problem(16, rate, seed)
-<<<<<<< HEAD
-    objective = VariationalObjective(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
-    trail, previous = LatentState(Multipliers.all_inliers(16, INITIAL_RATE, prior)), -np.inf
-    for _ in range(4):
-        step = objective.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
-=======
     loop = VariationalObjective(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
     trail, previous = LatentState(Multipliers.all_inliers(16, INITIAL_RATE, prior)), -np.inf
     for _ in range(4):
         step = loop.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
->>>>>>> main
         assert step.gain >= -1e-10
         assert step.value >= previous - 1e-9
         trail, previous = step.carry, step.value
@@ -53,17 +46,10 @@ def test_alternation_elbo_equals_the_uncollapsed_one(prior, seed):
     p = make_problem(15, 0.3, seed, kernel=SquaredExponential((0.7, 0.9), 1.3))
     model, log_noise = AsorModel(p.y, prior), log(0.4)
     latent = Multipliers.all_inliers(15, INITIAL_RATE, prior)
-<<<<<<< HEAD
-    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
-    latent = objective.evaluate(p.kernel, np.array([log_noise]), LatentState(latent)).carry.latent
-    posterior = condition(p.kernel, p.X, model.sites(np.array([log_noise]), latent))
-    value = objective.evaluate(p.kernel, np.array([log_noise]), LatentState(latent))
-=======
     loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
     latent = loop.evaluate(p.kernel, np.array([log_noise]), LatentState(latent)).carry.latent
     posterior = condition(p.kernel, p.X, model.sites(np.array([log_noise]), latent))
     value = loop.evaluate(p.kernel, np.array([log_noise]), LatentState(latent))
->>>>>>> main
     updated = value.carry.latent
     S = (p.y - posterior.marginals().mean) ** 2 + posterior.marginals().variance
     expected = literal.elbo(
@@ -71,7 +57,7 @@ def test_alternation_elbo_equals_the_uncollapsed_one(prior, seed):
         p.y,
         mu=posterior.marginals().mean,
         C=posterior.covariance(p.X),
-        omega=updated.inlier_proba,
+        omega=updated.nominal,
         a_tilde=prior.slab_shape + 0.5,
         b_tilde=updated.rate + 0.5 * S / exp(log_noise),
         noise=exp(log_noise),
@@ -89,11 +75,7 @@ def test_alternation_gradient_equals_central_differences(rate):
     p = make_problem(25, rate, seed=3)
     model = AsorModel(p.y, AsorPrior())
     latent = update_multipliers((p.y - np.median(p.y)) ** 2 / 0.5, 17.0, model.prior)
-<<<<<<< HEAD
-    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
-=======
     loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
->>>>>>> main
     x = np.append(p.kernel.theta, log(0.5))
 
     def bound(x):
@@ -102,11 +84,7 @@ def test_alternation_gradient_equals_central_differences(rate):
             x[-1:], latent
         )
 
-<<<<<<< HEAD
-    evaluation = objective.evaluate(p.kernel, x[-1:], LatentState(latent))
-=======
     evaluation = loop.evaluate(p.kernel, x[-1:], LatentState(latent))
->>>>>>> main
     assert evaluation.value - evaluation.gain == pytest.approx(bound(x), rel=1e-12)
     for i, step in enumerate(1e-5 * np.eye(x.size)):
         assert evaluation.gradient[i] == pytest.approx(
@@ -127,7 +105,7 @@ def problem():
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_fit_that_begins_with_a_sample_ends_at_the_same_optimum(problem, method, monkeypatch):
     staged = method.fit(problem)
-    monkeypatch.setattr(stages, "SMALLEST_SAMPLE", problem.y.size)
+    monkeypatch.setattr(stages, "FEWEST", problem.y.size)
     direct = method.fit(problem)
     assert staged.status is direct.status is Status.CONVERGED
     assert staged.bound == pytest.approx(direct.bound, abs=1e-3)

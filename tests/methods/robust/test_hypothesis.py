@@ -13,11 +13,7 @@ from sturdygp import RobustGPRegressor
 from sturdygp.gp import Sites, condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.inference.problem import Problem, default_kernel
-<<<<<<< HEAD
-from sturdygp.inference.variational import LatentState
-=======
-from sturdygp.inference.variational import LatentState, resume
->>>>>>> main
+from sturdygp.inference.variational import LatentState, initialisation_at_optimum
 from sturdygp.likelihoods.contamination import Contamination, ContaminationModel, MixtureState, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.methods.robust import hypothesis
@@ -54,7 +50,7 @@ def hypotheses(request):
 
 def test_score_separates_the_value_of_the_optimum_into_elbo_and_prior(hypotheses):
     for each in hypotheses:
-        score, start = each.score, each.state
+        score, start = each.score, each.start
         assert score.elbo + score.parameter_prior == pytest.approx(each.optimum.value, rel=1e-12)
         # The latent part was updated last. The posterior that follows from it is better, but hardly.
         posterior = each.problem.prior(start.kernel).condition(
@@ -119,11 +115,8 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
     y[[4, 11]] += 3.0
     problem = Problem(x, y, default_kernel(x), rng)
     found = Search(problem, ContaminationPrior(), 0.5, 1e-3, 100).best(list(LEVELS)).best
-<<<<<<< HEAD
-    sites, start = found.optimum.carry.posterior.sites, found.state
-=======
-    sites, start = found.optimum.carry.posterior.sites, resume(problem.kernel, found.optimum)
->>>>>>> main
+    sites = found.optimum.carry.posterior.sites
+    start = initialisation_at_optimum(problem.kernel, found.optimum)
     c, weight = Contamination.of(start.parameters, found.model.shape), float(start.latent.inlier_weight)
     total = 0.0
     for i in range(25):
@@ -132,16 +125,11 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
         others = condition(start.kernel, x, Sites(sites.target, silent, sites.log_scale), mean).predict(
             x[[i]]
         )
-<<<<<<< HEAD
-        std = np.sqrt(others.variance + c.component_variance)
-        components = norm(others.mean + c.component_shift, std).pdf(y[i])
-=======
         cells = norm(others.mean + c.component_shift, np.sqrt(others.variance + c.component_variance)).pdf(
             y[i]
         )
->>>>>>> main
         inlier = norm(others.mean, np.sqrt(others.variance + c.noise)).pdf(y[i])
-        total += np.log(weight * inlier + (1.0 - weight) * components.mean())[0]
+        total += np.log(weight * inlier + (1.0 - weight) * cells.mean())[0]
     assert found.leave_one_out_log_density == pytest.approx(total, rel=1e-8)
 
 
