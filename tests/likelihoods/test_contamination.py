@@ -120,7 +120,7 @@ def test_tilted_moments_equal_quadrature(shape, relative):
 def test_contamination_round_trips_through_its_coordinates():
     c = Contamination(0.04, -1.5, 1.2, Shape.normal())
     again = Contamination.of(c.parameters, c.shape)
-    assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
+    assert (again.noise, again.shift, again.scale) == pytest.approx((0.04, -1.5, 1.2))
     assert c.parameters[0] == pytest.approx(log(0.04))
     assert exp(c.parameters[1]) == pytest.approx(1.2)
 

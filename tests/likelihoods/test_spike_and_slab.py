@@ -33,9 +33,7 @@ def test_judge_outlier_proba_equals_quadrature():
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = FittedSpikeAndSlab(
-        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, inlier_proba=0.7)
-    )
+    outliers = FittedSpikeAndSlab(0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, inlier_proba=0.7))
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
     for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
         sd = np.sqrt(variance[i])

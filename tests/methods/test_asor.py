@@ -101,9 +101,9 @@ def test_asor_converges_only_where_the_gradient_is_small(rate, seed):
     kernel, parameters = fit.posterior.kernel, np.array([log(fit.noise_variance)])
     model = AsorModel(p.y, method.prior)
     # The latent part of the fit, to convergence at these parameters: what the claim is about.
-    latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.outlier_model.rate)
-    loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
-    gradient = loop.evaluate(kernel, parameters, LatentState(latent)).gradient
+    latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.likelihood.rate)
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    gradient = objective.evaluate(kernel, parameters, LatentState(latent)).gradient
     low, high = np.vstack([kernel.bounds, log_noise_box(LEAST_NOISE)]).T
     x = np.append(kernel.theta, parameters)
     held = ((x <= low + 1e-9) & (gradient < 0)) | ((x >= high - 1e-9) & (gradient > 0))

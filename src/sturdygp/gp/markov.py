@@ -135,7 +135,7 @@ class Chain:
         return np.zeros(d, kind), np.zeros((d, d), kind)
 
     def filter(self, state: State) -> tuple[Sums, State]:
-        """Forwards, from the state before the first node, which is overwritten; keep it before each stretch."""
+        """Filter forwards from the state before the first node, which is overwritten; keep copies of it."""
         means, d = len(state[0]), self.transitions.space.size
         kind = self.target.dtype
         kept = (
@@ -193,7 +193,8 @@ class Chain:
                 first += by_noise[-1]
         if derive and self.steps.first:
             by_kernel += self.transitions.initial_derivatives(self.begins, first)
-        return Smoothed(*moments, kept_later, by_kernel if derive else None)
+        mean, variance, residual, shrinkage = moments
+        return Smoothed(mean, variance, residual, shrinkage, kept_later, by_kernel if derive else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,9 +334,9 @@ class MarkovPosterior(Posterior):
         """Derivatives of a function of the leave-one-out moments, given those with respect to the moments.
 
         With ``R = (K + T^-1)^-1``, ``a`` and ``b`` as in the exact posterior, the function changes with
-        ``R a alpha' - R diag(b) R``. That is how ``(alpha alpha' - R) / 2``, the gradient of the log evidence,
-        changes along targets ``a - 2 b alpha`` and noise variances ``-2 b``. The recursion takes complex
-        numbers: a tiny imaginary step gives the derivative to all digits.
+        ``R a alpha' - R diag(b) R``. That is how ``(alpha alpha' - R) / 2``, the gradient of the log
+        evidence, changes along targets ``a - 2 b alpha`` and noise variances ``-2 b``. The recursion takes
+        complex numbers: a tiny imaginary step gives the derivative to all digits.
         """
         s, precision = self._smoothed, self.chain.precision
         by_mean, by_variance = self.timeline.sorted(by_mean), self.timeline.sorted(by_variance)
@@ -398,7 +399,7 @@ class MarkovPosterior(Posterior):
         return covariance
 
     def sample(self, Z: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size), in O(n + len(Z)) for each."""
+        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size), in O(n + len(Z)) each."""
         times = check_test_inputs(Z, 1)[:, 0]
         order = np.argsort(times, kind="stable")
         draws = np.empty((len(times), size))
