@@ -108,7 +108,7 @@ def test_tilted_moments_equal_quadrature(shape, relative):
     tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
 
     def joint(f, power):
-        noise = likelihood.share @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
+        noise = likelihood.mixing_weight @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
         return f**power * norm.pdf(f, mean, np.sqrt(variance)) * noise
 
     z, first, second = (quad(joint, -8, 8, args=(k,), epsabs=1e-12)[0] for k in range(3))

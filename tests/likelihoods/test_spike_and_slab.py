@@ -24,7 +24,7 @@ def test_update_rate_ends_where_the_elbo_is_flat():
 def test_update_multipliers_does_not_overflow():
     q = update_multipliers(np.array([0.0, 1e3, 1e6, 1e300]), 20.0, AsorPrior())
     assert np.isfinite(q.log_scale).all()
-    assert np.all(q.nominal[1:] < 1e-200)
+    assert np.all(q.inlier_proba[1:] < 1e-200)
     assert np.all(np.diff(q.weight) < 0)
 
 

@@ -148,7 +148,7 @@ def test_asor_with_a_certain_spike_is_standard_regression():
     np.testing.assert_allclose(fit.weights, 1.0, atol=1e-9)
     np.testing.assert_allclose(fit.outlier_proba, 0.0, atol=1e-9)
     standard = condition(fit.posterior.kernel, p.X, Sites.gaussian(p.y, fit.noise_variance))
-    rate = fit.outlier_model.rate
+    rate = fit.likelihood.rate
     constant = prior.log_noise_density(fit.noise_variance) + prior.log_rate_density(rate)
     assert fit.bound == pytest.approx(standard.log_evidence + constant, rel=1e-9)
     # and the hyperparameters are those of penalised maximum likelihood
