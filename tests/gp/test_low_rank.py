@@ -6,7 +6,7 @@ from references.problems import noisy_sine
 from scipy.stats import multivariate_normal
 
 from sturdygp.gp import Sites, condition, low_rank
-from sturdygp.gp.low_rank import LEVEL_PRECISION, RoughPrior
+from sturdygp.gp.low_rank import CONSTANT_PRECISION, RoughPrior
 from sturdygp.kernels import Matern32, SquaredExponential
 
 
@@ -52,7 +52,7 @@ def test_rough_prior_with_all_features_equals_the_process():
     rough = RoughPrior.of(kernel, X, 12)
     posterior = rough.condition(sites, np.float64(amplitude))
     features = rough.basis[:, 1:]
-    K = amplitude * features @ features.T + 1.0 / LEVEL_PRECISION
+    K = amplitude * features @ features.T + 1.0 / CONSTANT_PRECISION
     np.testing.assert_allclose(features @ features.T, kernel(X), atol=1e-3)
     A = K + np.diag(1.0 / sites.precision)
     mean = K @ np.linalg.solve(A, sites.target)

@@ -50,33 +50,30 @@ def test_ep_fits_random_problems():
     assert fallen <= 4
 
 
-def test_ep_notes_its_fallbacks(monkeypatch):
-    p = make_problem(15, 0.3, 0)
-    calls = []
-    original = student_t_method.Propagation.run
+@pytest.fixture
+def failing(monkeypatch):
+    """Powers at which propagation fails, on purpose."""
+    original, powers = student_t_method.Propagation.run, {1.0}
 
-    def failing(self, start, *, careful):
-        calls.append(self.share)
-        if self.share == 1.0:
+    def run(self, start, *, careful):
+        if self.share in powers:
             raise student_t_method.NotPositiveDefiniteError("on purpose")
         return original(self, start, careful=careful)
 
-    monkeypatch.setattr(student_t_method.Propagation, "run", failing)
+    monkeypatch.setattr(student_t_method.Propagation, "run", run)
+    return powers
+
+
+def test_ep_notes_its_fallbacks(failing):
+    p = make_problem(15, 0.3, 0)
     assert "fractional" in StudentT("ep").fit(p).note
-    monkeypatch.setattr(student_t_method, "FRACTION", 1.0)
+    failing.add(student_t_method.FRACTION)
     assert "variational Bayes" in StudentT("ep").fit(p).note
 
 
+@pytest.mark.usefixtures("failing")
 @pytest.mark.parametrize(("dof", "note"), [(0.2, "variational Bayes"), (0.7, "fractional (0.76)")])
-def test_ep_of_long_tails_leaves_little_to_fractions(dof, note, monkeypatch):
-    original = student_t_method.Propagation.run
-
-    def failing(self, start, *, careful):
-        if self.share == 1.0:
-            raise student_t_method.NotPositiveDefiniteError("on purpose")
-        return original(self, start, careful=careful)
-
-    monkeypatch.setattr(student_t_method.Propagation, "run", failing)
+def test_ep_of_long_tails_leaves_little_to_fractions(dof, note):
     assert note in StudentT("ep", dof).fit(make_problem(15, 0.3, 0)).note
 
 

@@ -6,18 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from references.problems import GRID, peak
 from scipy.stats import norm
 
-from sturdygp import RobustGPRegressor
 from sturdygp.gp import Sites, condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import LatentState, resume
+from sturdygp.inference.variational import LatentState, initialisation_at_optimum
 from sturdygp.likelihoods.contamination import Contamination, ContaminationModel, MixtureState, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
-from sturdygp.methods.robust import hypothesis
-from sturdygp.methods.robust.hypothesis import Hypothesis, bounded_noise_gain
+from sturdygp.methods.robust.hypothesis import CONVINCING, Hypothesis, bounded_noise_gain
 from sturdygp.methods.robust.prior import FunctionPrior
 from sturdygp.methods.robust.screening import LEVELS
 from sturdygp.methods.robust.search import Search
@@ -103,10 +100,16 @@ def test_structure_prior_counts_inliers_as_heteroscedastic_noise_has_them():
     assert hypothesis.structure_prior == 2.0
 
 
-def test_predicts_more_than_is_what_keeps_a_peak(monkeypatch):
-    monkeypatch.setattr(hypothesis.Hypothesis, "predicts_more_than", lambda self, other: False)
-    model = RobustGPRegressor().fit(GRID[:, None], peak(0, 0.1)[1])
-    assert (model.outlier_proba_ > 0.5).sum() > 5
+@pytest.mark.parametrize(
+    ("inliers", "gain", "more"),
+    [(40, 2.0, True), (40, 0.5, False), (30, 2.0, False), (20, 2.0, False)],
+    ids=["more and better", "hardly better", "the same", "fewer"],
+)
+def test_predicts_more_than_takes_more_inliers_and_a_convincing_density(inliers, gain, more):
+    one, other = (hypothesis_of(np.where(np.arange(50) < n, 1.0, 0.0), 1.0) for n in (inliers, 30))
+    one.__dict__["leave_one_out_log_density"] = -100.0 + gain * CONVINCING
+    other.__dict__["leave_one_out_log_density"] = -100.0
+    assert one.predicts_more_than(other) is more
 
 
 def test_leave_one_out_log_density_equals_refits_without_each_observation():
@@ -115,7 +118,10 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
     y[[4, 11]] += 3.0
     problem = Problem(x, y, default_kernel(x), rng)
     found = Search(problem, ContaminationPrior(), 0.5, 1e-3, 100).best(list(LEVELS)).best
-    sites, start = found.optimum.carry.posterior.sites, resume(problem.kernel, found.optimum)
+    sites, start = (
+        found.optimum.carry.posterior.sites,
+        initialisation_at_optimum(problem.kernel, found.optimum),
+    )
     c, weight = Contamination.of(start.parameters, found.model.shape), float(start.latent.inlier_weight)
     total = 0.0
     for i in range(25):

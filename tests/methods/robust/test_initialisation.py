@@ -15,7 +15,7 @@ from sturdygp.methods.robust.initialisation import (
     median_of_neighbours,
     second_part_initialisations,
 )
-from sturdygp.methods.robust.search import SHORT
+from sturdygp.methods.robust.search import SHORT_LENGTH
 from sturdygp.optimise import Optimum
 from sturdygp.status import Status
 
@@ -47,7 +47,7 @@ def test_median_of_neighbours_leaves_out_the_observation():
 def test_around_neighbours_keeps_the_top_of_a_peak():
     _, y = peak(0, 0.1)
     model = ContaminationModel((y - np.median(y)) / 0.4, Shape.normal(), ContaminationPrior())
-    kernel = lengthened(default_kernel(GRID[:, None]), SHORT)
+    kernel = lengthened(default_kernel(GRID[:, None]), SHORT_LENGTH)
     problem = Problem(GRID[:, None], model.y, kernel, np.random.default_rng(0))
     start = around_neighbours(problem, model, kernel)
     assert (start.latent.responsibility[0] > 0.5).mean() > 0.9

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from sturdygp import RobustGPRegressor, load
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.methods.robust import RobustMethod, masking
+from sturdygp.methods.robust import RobustMethod
 from sturdygp.methods.robust.masking import Masking, better_as_outliers, recurring_value
 from sturdygp.metrics import rmse
 
@@ -73,18 +73,15 @@ def test_masking_keeps_far_outliers_that_hide_nothing(hidden):
     assert 0.0 < model.weights_[20] < 1e-3
 
 
-@pytest.mark.parametrize(("most", "misread"), [(masking.MOSTLY_INLIERS, 0), (0.0, 1)])
-def test_masking_takes_no_noise_for_outliers(most, misread, monkeypatch):
-    monkeypatch.setattr(masking, "MOSTLY_INLIERS", most)
-    count = 0
-    for seed in range(12):
-        y = 7.0 + np.random.default_rng(seed).standard_normal(80)
-        y[[11, 42, 60]] = -999.0
-        fit = RobustGPRegressor(faults="many").fit(GRID[:, None], y)
-        flagged = np.flatnonzero(fit.outlier_proba_ > 0.5)
-        assert {11, 42, 60} <= set(flagged)
-        count += len(flagged) > 10
-    assert count >= misread if misread else count == 0
+@pytest.mark.parametrize("seed", [0, 8, 11, 15, 18])
+def test_masking_takes_no_noise_for_outliers(seed):
+    """At all but the first seed a few agree by chance, and would be taken for the only inliers."""
+    y = 7.0 + np.random.default_rng(seed).standard_normal(80)
+    y[[11, 42, 60]] = -999.0
+    fit = RobustGPRegressor(faults="many").fit(GRID[:, None], y)
+    flagged = np.flatnonzero(fit.outlier_proba_ > 0.5)
+    assert {11, 42, 60} <= set(flagged)
+    assert len(flagged) <= 10
 
 
 @pytest.mark.parametrize("seed", range(3))
