@@ -79,6 +79,6 @@ def test_flag_without_plotly_writes_the_table_all_the_same(data, monkeypatch):
     monkeypatch.delitem(sys.modules, "sturdygp.report.html.page")
     monkeypatch.setattr(builtins, "__import__", without)
     said = " ".join(flag(data).stdout.split())
-    assert "Report none; a report needs the parameters of that name: pip install 'sturdygp[report]'" in said
+    assert "Report none; a report needs the extra of that name: pip install 'sturdygp[report]'" in said
     assert data.with_name("data_flagged.csv").exists()
     assert "sturdygp[report]" in flag(data, "--report", "x.html").stderr

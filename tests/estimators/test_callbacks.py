@@ -215,7 +215,7 @@ def test_resumed_fit_keeps_the_best_initialisation(file):
 
 def test_asor_gem_refuses_checkpoint_and_n_starts(data, file):
     for ignored in ({"checkpoint": file}, {"n_starts": 2}):
-        with pytest.raises(ValueError, match="one start, the paper's, and keeps no checkpoint"):
+        with pytest.raises(ValueError, match="one initialisation, the paper's, and keeps no checkpoint"):
             AsorGPRegressor(solver="gem", **ignored).fit(data.X, data.y[:, 0])
 
 

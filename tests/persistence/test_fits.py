@@ -383,7 +383,7 @@ def test_load_refuses_entries_of_arrays_that_cannot_be(where, value, message, sa
             set_at(*OUTLIERS, "noise_variance", to="inf"),
             "noise_variance should be a finite number above 0",
         ),
-        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
+        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a fraction"),
     ],
 )
 def test_load_checks_the_numbers_of_other_methods(estimator, change, message, tmp_path):

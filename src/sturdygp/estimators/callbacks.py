@@ -45,7 +45,7 @@ class Checkpoint:
     written: float = -np.inf
 
     def read(self) -> ResumeState | None:
-        """Where the fit was; None if there is no file."""
+        """Read the state of the fit; None if there is no file."""
         if not self.path.exists():
             return None
         try:
