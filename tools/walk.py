@@ -1,7 +1,7 @@
 """The walk of one fit: modules passed and frames on the way from ``fit`` down to LAPACK's ``dpotrf``.
 
-``python tools/walk.py [--modules]`` fits the flagship to sixty observations and prints how many of the package's
-modules ran, and the deepest stack above a Cholesky factorisation.
+``python tools/walk.py [--modules]`` fits the flagship to sixty observations and prints how many of the
+package's modules ran, and the deepest stack above a Cholesky factorisation.
 """
 
 from __future__ import annotations

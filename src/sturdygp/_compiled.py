@@ -1,10 +1,10 @@
 """Loops over small matrices, compiled: written out where the matrices are small enough.
 
-A function whose first arguments are annotated ``Static`` is compiled once for each of their values. Local arrays
-of known shape become one variable for each entry, loops of known length are written out, and calls of :func:`inlined`
-functions are put in place. Small matrices then live in registers, and no store stands in the way of a load, as it
-does where arrays might overlap: filters become several times faster. What is compiled is kept on disk for later
-processes.
+A function whose first arguments are annotated ``Static`` is compiled once for each of their values. Local
+arrays of known shape become one variable for each entry, loops of known length are written out, and calls of
+:func:`inlined` functions are put in place. Small matrices then live in registers, and no store stands in the
+way of a load, as it does where arrays might overlap: filters become several times faster. What is compiled is
+kept on disk for later processes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def static(function: F) -> F:
 
 
 def set_known(array: Any, pattern: Any) -> None:
-    """Tell the compiler that some entries of a small array are known: those that are not None in a pattern."""
+    """Say which entries of a small array are known: those that are not None in a pattern."""
     raise TypeError("this is for functions that are written out")
 
 
@@ -96,10 +96,11 @@ def specialised(function: Callable[..., Any], values: tuple[Static, ...]) -> Any
     """A function for these values of its static arguments, compiled when it is called."""
     tree = specialise(function, values)
     name = tree.name
-    # Under the file of the original, so that what is compiled is kept beside it and made anew when it changes.
+    # Under the file of the original, so that what is compiled is kept beside it and made anew when it
+    # changes.
     code = compile(ast.Module([tree], []), inspect.getfile(function), "exec")
     space: dict[str, Any] = dict(function.__globals__)
-    exec(code, space)  # noqa: S102
+    exec(code, space)
     return numba.njit(cache=True, **OPTIONS)(space[name])
 
 
@@ -156,8 +157,8 @@ def specialise(function: Callable[..., Any], values: tuple[Static, ...]) -> ast.
 class Small:
     """A local array, each entry of which is a variable; all of it, or the part below an index.
 
-    Where statements follow each other without branches an entry is a new variable after each assignment, which
-    spares the compiler work that grows faster than their number.
+    Where statements follow each other without branches an entry is a new variable after each assignment,
+    which spares the compiler work that grows faster than their number.
     """
 
     name: str
@@ -185,7 +186,7 @@ class Small:
     def assign(self, index: tuple[int, ...], value: ast.expr) -> list[ast.stmt]:
         """Assign to an entry. Where nothing branches, a known value needs no statement."""
         if self.straight and isinstance(value, ast.Constant):
-            self.fixed[*self.below, *index] = value.value
+            self.fixed[*self.below, *index] = cast("float", value.value)
             return []
         return [ast.Assign([self.assigned(index)], value)]
 
@@ -274,7 +275,7 @@ class Scope:
         return [ast.For(target, values, self.block(node.body) or [ast.Pass()], [])]
 
     def assign(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
-        """An assignment: of a known number, of a new array, of all entries of an array, or of anything else."""
+        """An assignment: of a known number, a new array, all entries of an array, or anything else."""
         match target, value:
             case ast.Tuple(targets), ast.Tuple(values):
                 if any(is_allocation(v) for v in values):
@@ -284,14 +285,16 @@ class Scope:
                 if returned is None:
                     raise TypeError(f"{name} returns nothing")
                 return [*made, ast.Assign([self.stored(target)], returned)]
-            case ast.Name(name), ast.Call(_, [shape, *_]) if not self.small and self.prefix and is_allocation(value):
-                return self.hoist(name, cast("ast.Call", value))
+            case ast.Name(name), ast.Call(_, [shape, *_]) if (
+                not self.small and self.prefix and is_allocation(value)
+            ):
+                return self.hoist(name, value)
             case ast.Name(name), ast.Call(_, [shape, *_]) if self.small and is_allocation(value):
                 if (array := self.allocate(name, shape)) is not None:
-                    zeros = cast("ast.Attribute", cast("ast.Call", value).func).attr == "zeros"
+                    zeros = cast("ast.Attribute", value.func).attr == "zeros"
                     indices = array.indices if zeros else ()
                     return [made for index in indices for made in array.assign(index, ast.Constant(0.0))]
-        whole = self.array(target.value) if is_whole(target) else None
+        whole = self.array(cast("ast.Subscript", target).value) if is_whole(target) else None
         given = self.array(value)
         if whole is not None or given is not None:
             return self.copy_entries(target, whole, value, given)
@@ -321,7 +324,11 @@ class Scope:
         self.hoisted.append(ast.Assign([place], made))
         if cast("ast.Attribute", value.func).attr == "empty":
             return []
-        return [ast.Assign([ast.Subscript(ast.Name(place.id, ast.Load()), ast.Slice(), ast.Store())], ast.Constant(0.0))]
+        return [
+            ast.Assign(
+                [ast.Subscript(ast.Name(place.id, ast.Load()), ast.Slice(), ast.Store())], ast.Constant(0.0)
+            )
+        ]
 
     def copy_entries(
         self, target: ast.expr, whole: Small | None, value: ast.expr, given: Small | None
@@ -349,7 +356,9 @@ class Scope:
             raise TypeError("only a call by name can be put in place")
         function = INLINED[call.func.id]
         self.count[0] += 1
-        inner = Scope({}, self.small, prefix=f"{call.func.id}{self.count[0]}_", count=self.count, hoisted=self.hoisted)
+        inner = Scope(
+            {}, self.small, prefix=f"{call.func.id}{self.count[0]}_", count=self.count, hoisted=self.hoisted
+        )
         inner.straight = is_straight(function)
         made: list[ast.stmt] = []
         for parameter, value in zip(function.args.args, call.args, strict=True):
@@ -427,7 +436,7 @@ class Scope:
             and node.value.id in self.arrays
         ):
             return self.arrays[node.value.id].assigned(self.indices(node.slice))
-        return with_context(self.expression(node), ast.Store())
+        return cast("ast.expr", with_context(self.expression(node), ast.Store()))
 
     def local(self, name: str) -> ast.Name:
         """A variable of this scope."""

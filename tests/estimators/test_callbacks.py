@@ -19,6 +19,7 @@ from sturdygp.datasets import make_synthetic
 from sturdygp.estimators import callbacks
 from sturdygp.kernels import Matern32
 from sturdygp.methods.robust.search import Search
+from sturdygp.persistence.archive import read_archive
 from sturdygp.status import Status
 
 # Latent models, whose optimisation can continue from a file.
@@ -216,6 +217,16 @@ def test_asor_gem_refuses_checkpoint_and_n_starts(data, file):
     for ignored in ({"checkpoint": file}, {"n_starts": 2}):
         with pytest.raises(ValueError, match="one start, the paper's, and keeps no checkpoint"):
             AsorGPRegressor(solver="gem", **ignored).fit(data.X, data.y[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "in_file"),
+    [(AsorGPRegressor(), "nominal"), (MixtureGPRegressor(), "share")],
+    ids=["asor", "mixture"],
+)
+def test_checkpoint_keeps_the_names_of_older_files(estimator, in_file, data, file):
+    clone(estimator).set_params(checkpoint=file, callback=lambda progress: True).fit(data.X, data.y[:, 0])
+    assert in_file in read_archive(file).document["latent"]
 
 
 def test_checkpoint_of_an_oracle_with_another_mask_is_refused(data, file):

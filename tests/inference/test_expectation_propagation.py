@@ -49,8 +49,8 @@ def test_propagation_reproduces_the_public_reference_value(neal):
     assert result.n_factorizations <= 20
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
-def test_propagation_gradient_equals_central_differences(share):
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_propagation_gradient_equals_central_differences(power):
     p = make_problem(25, 0.3, 4)
     x = np.append(p.kernel.theta, [log(0.2), log(4.0)])
     start = NaturalSites(np.ones(25), p.y)
@@ -58,14 +58,14 @@ def test_propagation_gradient_equals_central_differences(share):
     def run(x):
         likelihood = TLikelihood(exp(x[-2]), exp(x[-1]))
         prior = ExactPrior.at(p.kernel.with_theta(x[:-2]), p.X)
-        return Propagation(prior, p.y, likelihood, share).run(start, careful=True)
+        return Propagation(prior, p.y, likelihood, power).run(start, careful=True)
 
     result = run(x)
-    by_noise = (result.tilted.by_log_noise.sum() + 0.5 * (1 - share) * 25) / share
+    by_noise = (result.tilted.by_log_noise.sum() + 0.5 * (1 - power) * 25) / power
     analytic = np.append(result.posterior.gradient().kernel, by_noise)
     numeric = numeric_gradient(lambda x: run(x).log_evidence, x, 1e-4)
     np.testing.assert_allclose(analytic, numeric[:-1], rtol=1e-4, atol=1e-4)
-    if share == 1.0:
+    if power == 1.0:
         assert result.tilted.by_log_dof.sum() == pytest.approx(numeric[-1], rel=1e-4, abs=1e-4)
 
 

@@ -20,8 +20,8 @@ def gradient_over_goal(variance, length_scale, noise):
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=40)
     kernel = replace(default_kernel(X), length_scale=(length_scale,), variance=variance)
     problem = Problem(X, y, kernel, rng)
-    loop = VariationalObjective(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
-    found = loop.evaluate(kernel, np.array([np.log(noise)]), LatentState(None))
+    objective = VariationalObjective(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
+    found = objective.evaluate(kernel, np.array([np.log(noise)]), LatentState(None))
     goal = np.minimum(found.flatness.goal, 1.0)
     return found.gradient, found.gradient / goal
 
@@ -47,13 +47,13 @@ def test_flatness_tells_length_scales_that_reach_no_neighbour():
     y = rng.normal(size=40).cumsum()
     kernel, goals, gradients = default_kernel(X), [], []
     problem = Problem(X, y, kernel, rng)
-    loop = VariationalObjective(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
+    objective = VariationalObjective(GaussianModel(y, 0.0, 1.0), problem, problem.noise_box)
     for correlation in (1e-2, 1e-4):
         # exp(-1 / (2 l^2)) is the correlation of neighbours.
         short = replace(
             kernel, length_scale=((-2.0 * np.log(correlation)) ** -0.5,), length_scale_bounds=(0.1, 9.0)
         )
-        found = loop.evaluate(short, np.zeros(1), LatentState(None))
+        found = objective.evaluate(short, np.zeros(1), LatentState(None))
         goals.append(found.flatness.goal[1])
         gradients.append(found.gradient[1])
     assert goals[1] == pytest.approx(1e-2 * goals[0], rel=0.05)

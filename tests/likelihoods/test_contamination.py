@@ -108,7 +108,7 @@ def test_tilted_moments_equal_quadrature(shape, relative):
     tilted = likelihood.tilted(np.array([y]), Marginals(np.array([mean]), np.array([variance])))
 
     def joint(f, power):
-        noise = likelihood.share @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
+        noise = likelihood.mixing_weight @ norm.pdf(y, f + likelihood.shift, np.sqrt(variance_of_each))
         return f**power * norm.pdf(f, mean, np.sqrt(variance)) * noise
 
     z, first, second = (quad(joint, -8, 8, args=(k,), epsabs=1e-12)[0] for k in range(3))
@@ -120,7 +120,7 @@ def test_tilted_moments_equal_quadrature(shape, relative):
 def test_contamination_round_trips_through_its_coordinates():
     c = Contamination(0.04, -1.5, 1.2, Shape.normal())
     again = Contamination.of(c.parameters, c.shape)
-    assert (again.noise, again.shift, again.spread) == pytest.approx((0.04, -1.5, 1.2))
+    assert (again.noise, again.shift, again.scale) == pytest.approx((0.04, -1.5, 1.2))
     assert c.parameters[0] == pytest.approx(log(0.04))
     assert exp(c.parameters[1]) == pytest.approx(1.2)
 

@@ -24,7 +24,7 @@ def test_update_rate_ends_where_the_elbo_is_flat():
 def test_update_multipliers_does_not_overflow():
     q = update_multipliers(np.array([0.0, 1e3, 1e6, 1e300]), 20.0, AsorPrior())
     assert np.isfinite(q.log_scale).all()
-    assert np.all(q.nominal[1:] < 1e-200)
+    assert np.all(q.inlier_proba[1:] < 1e-200)
     assert np.all(np.diff(q.weight) < 0)
 
 
@@ -33,9 +33,7 @@ def test_judge_outlier_proba_equals_quadrature():
     from scipy.stats import norm
     from scipy.stats import t as student
 
-    outliers = FittedSpikeAndSlab(
-        noise_variance=0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, inlier_proba=0.7)
-    )
+    outliers = FittedSpikeAndSlab(0.3, rate=15.0, prior=AsorPrior(slab_shape=1.4, inlier_proba=0.7))
     y, mean, variance = np.array([0.1, 1.5, 4.0]), np.array([0.0, 0.2, -0.3]), np.array([0.05, 0.5, 1e-6])
     for i, found in enumerate(outliers.judge(y, mean, variance, np.full(3, 0.3)).outlier_proba):
         sd = np.sqrt(variance[i])

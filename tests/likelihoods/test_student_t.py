@@ -32,7 +32,7 @@ def test_t_likelihood_equals_scipy_and_its_derivatives_central_differences():
         pairs += [(up.curvature(r)[k], down.curvature(r)[k]) for k in (0, 1)]
         for analytic, (a, b) in zip(likelihood.by_parameters(r), pairs, strict=True):
             np.testing.assert_allclose(analytic[i], (a - b) / (2 * h), rtol=1e-6, atol=1e-8)
-    power, constant = likelihood.power(0.5)
+    power, constant = likelihood.to_power(0.5)
     np.testing.assert_allclose(power.log_density(r) + constant, 0.5 * likelihood.log_density(r), rtol=1e-12)
 
 

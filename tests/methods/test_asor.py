@@ -101,9 +101,9 @@ def test_asor_converges_only_where_the_gradient_is_small(rate, seed):
     kernel, parameters = fit.posterior.kernel, np.array([log(fit.noise_variance)])
     model = AsorModel(p.y, method.prior)
     # The latent part of the fit, to convergence at these parameters: what the claim is about.
-    latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.outlier_model.rate)
-    loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
-    gradient = loop.evaluate(kernel, parameters, LatentState(latent)).gradient
+    latent = Multipliers(1 - fit.outlier_proba, fit.weights, np.zeros(60), fit.likelihood.rate)
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    gradient = objective.evaluate(kernel, parameters, LatentState(latent)).gradient
     low, high = np.vstack([kernel.bounds, log_noise_box(LEAST_NOISE)]).T
     x = np.append(kernel.theta, parameters)
     held = ((x <= low + 1e-9) & (gradient < 0)) | ((x >= high - 1e-9) & (gradient > 0))
@@ -148,7 +148,7 @@ def test_asor_with_a_certain_spike_is_standard_regression():
     np.testing.assert_allclose(fit.weights, 1.0, atol=1e-9)
     np.testing.assert_allclose(fit.outlier_proba, 0.0, atol=1e-9)
     standard = condition(fit.posterior.kernel, p.X, Sites.gaussian(p.y, fit.noise_variance))
-    rate = fit.outlier_model.rate
+    rate = fit.likelihood.rate
     constant = prior.log_noise_density(fit.noise_variance) + prior.log_rate_density(rate)
     assert fit.bound == pytest.approx(standard.log_evidence + constant, rel=1e-9)
     # and the hyperparameters are those of penalised maximum likelihood

@@ -19,10 +19,10 @@ from sturdygp.methods.mixture import Mixture
 def test_mixture_elbo_rises_and_its_gradient_equals_central_differences(seed):
     p = make_problem(25, 0.3, seed)
     model = MixtureModel(p.y, MixturePrior())
-    loop = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
+    objective = VariationalObjective(model, p, log_noise_box(LEAST_NOISE))
     trail, previous = LatentState(Components.even(25, np.array([1.0, 10.0, 100.0]))), -np.inf
     for _ in range(4):
-        step = loop.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
+        step = objective.evaluate(p.kernel, np.array([log(0.5)]), LatentState(trail.latent))
         assert step.gain >= -1e-10
         assert step.value >= previous - 1e-9
         trail, previous = step.carry, step.value
@@ -32,7 +32,7 @@ def test_mixture_elbo_rises_and_its_gradient_equals_central_differences(seed):
         evidence = condition(p.kernel.with_theta(x[:-1]), p.X, model.sites(x[-1:], latent)).log_evidence
         return evidence + model.log_prior(x[-1:], latent)
 
-    gradient = loop.evaluate(p.kernel, x[-1:], LatentState(latent)).gradient
+    gradient = objective.evaluate(p.kernel, x[-1:], LatentState(latent)).gradient
     np.testing.assert_allclose(gradient, numeric_gradient(bound, x), rtol=1e-5, atol=1e-6)
     assert np.all(np.diff(Mixture().fit(p).trace) >= -1e-6)
 

@@ -36,18 +36,37 @@ from sturdygp import (
 )
 from sturdygp.exceptions import ModelFileError
 from sturdygp.kernels import Matern52, SquaredExponential
+from sturdygp.likelihoods.contamination_prior import REGIMES
 from sturdygp.persistence.archive import array_from_bytes, array_to_bytes
-from sturdygp.persistence.fits import decode_variance_function
+from sturdygp.persistence.fits import decode_prior, decode_variance_function, encode_prior
 from sturdygp.persistence.kernels import encode_kernel
 from sturdygp.persistence.record import Record
 
 
-def test_decode_noise_refuses_a_missing_input():
+def test_decode_variance_function_refuses_a_missing_input():
     arrays = [np.array([0.0, 1.0]), np.array([-0.5, 0.5]), np.zeros(2)]
     document = {"along": 2, "values": 0, "ranks": 1, "bend": 2, "least": 0.0}
     assert decode_variance_function(Record("profile", document, arrays), 3).along == 2
     with pytest.raises(ModelFileError, match="number of one of 2 inputs"):
         decode_variance_function(Record("profile", document, arrays), 2)
+
+
+@pytest.mark.parametrize(
+    ("prior", "in_file"),
+    [(AsorPrior(inlier_proba=0.7), "nominal_proba"), (ContaminationPrior(inliers=0.7), "nominal")],
+)
+def test_encode_prior_keeps_the_names_of_older_files(prior, in_file):
+    document = encode_prior(prior)
+    assert document[in_file] == 0.7
+    assert decode_prior(Record("prior", document, [])) == prior
+
+
+def test_decode_prior_without_caution_takes_the_one_it_was_saved_under():
+    """Files were written before the regimes "few" and "many" existed: all had the caution of "many"."""
+    document = {
+        name: value for name, value in encode_prior(ContaminationPrior()).items() if name != "caution"
+    }
+    assert decode_prior(Record("prior", document, [])) == REGIMES["many"]
 
 
 ESTIMATORS = [
@@ -358,13 +377,13 @@ def test_load_refuses_entries_of_arrays_that_cannot_be(where, value, message, sa
             set_at(*OUTLIERS, "noise_variance", to=-1.0),
             "noise_variance should be a finite number above 0",
         ),
-        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "inlier_proba", to="inf"), "should be a finite"),
+        (AsorGPRegressor(), set_at(*OUTLIERS, "prior", "nominal_proba", to="inf"), "should be a finite"),
         (
             MixtureGPRegressor(),
             set_at(*OUTLIERS, "noise_variance", to="inf"),
             "noise_variance should be a finite number above 0",
         ),
-        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a fraction"),
+        (RCGPRegressor(), set_at("model", "parameters", "epsilon", to=2.0), "epsilon must be a share"),
     ],
 )
 def test_load_checks_the_numbers_of_other_methods(estimator, change, message, tmp_path):

@@ -135,7 +135,7 @@ class Chain:
         return np.zeros(d, kind), np.zeros((d, d), kind)
 
     def filter(self, state: State) -> tuple[Sums, State]:
-        """Forwards, from the state before the first node, which is overwritten; keep it before each stretch."""
+        """Filter forwards from the state before the first node, which is overwritten; keep copies of it."""
         means, d = len(state[0]), self.transitions.space.size
         kind = self.target.dtype
         kept = (
@@ -193,7 +193,8 @@ class Chain:
                 first += by_noise[-1]
         if derive and self.steps.first:
             by_kernel += self.transitions.initial_derivatives(self.begins, first)
-        return Smoothed(*moments, kept_later, by_kernel if derive else None)
+        mean, variance, residual, shrinkage = moments
+        return Smoothed(mean, variance, residual, shrinkage, kept_later, by_kernel if derive else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,24 +319,24 @@ class MarkovPosterior(Posterior):
         s, unsorted = self._smoothed, self.timeline.unsorted
         return Marginals(unsorted(s.mean), unsorted(s.variance))
 
-    def leave_one_out(self, share: float = 1.0) -> Marginals:
-        """The same without the site at that input, or without a share of it; kernel and mean stay.
+    def leave_one_out(self, power: float = 1.0) -> Marginals:
+        """The same without a power of the site at that input; kernel and mean stay.
 
         Not finite where the function goes through a target exactly: nothing is left to predict it from.
         """
         s, unsorted = self._smoothed, self.timeline.unsorted
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = s.variance / (1.0 - share * (1.0 - s.shrinkage) if share < 1.0 else s.shrinkage)
-            mean = s.mean - share * self.chain.precision * s.residual * variance
+            variance = s.variance / (1.0 - power * (1.0 - s.shrinkage) if power < 1.0 else s.shrinkage)
+            mean = s.mean - power * self.chain.precision * s.residual * variance
         return Marginals(unsorted(mean), unsorted(variance))
 
     def leave_one_out_gradient(self, by_mean: FloatArray, by_variance: FloatArray) -> LeaveOneOutGradient:
         """Derivatives of a function of the leave-one-out moments, given those with respect to the moments.
 
         With ``R = (K + T^-1)^-1``, ``a`` and ``b`` as in the exact posterior, the function changes with
-        ``R a alpha' - R diag(b) R``. That is how ``(alpha alpha' - R) / 2``, the gradient of the log evidence,
-        changes along targets ``a - 2 b alpha`` and noise variances ``-2 b``. The recursion takes complex
-        numbers: a tiny imaginary step gives the derivative to all digits.
+        ``R a alpha' - R diag(b) R``. That is how ``(alpha alpha' - R) / 2``, the gradient of the log
+        evidence, changes along targets ``a - 2 b alpha`` and noise variances ``-2 b``. The recursion takes
+        complex numbers: a tiny imaginary step gives the derivative to all digits.
         """
         s, precision = self._smoothed, self.chain.precision
         by_mean, by_variance = self.timeline.sorted(by_mean), self.timeline.sorted(by_variance)
@@ -398,7 +399,7 @@ class MarkovPosterior(Posterior):
         return covariance
 
     def sample(self, Z: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size), in O(n + len(Z)) for each."""
+        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size), in O(n + len(Z)) each."""
         times = check_test_inputs(Z, 1)[:, 0]
         order = np.argsort(times, kind="stable")
         draws = np.empty((len(times), size))
@@ -509,11 +510,11 @@ class MarkovPrior(Prior):
         evidence = float(sites.log_scale.sum()) - 0.5 * (sums.log_det + misfit)
         return MarkovPosterior(self.kernel, self.timeline, sites, centre + shift, evidence, chain, kept)
 
-    def anticipate(self, sites: Sites, near: Posterior, guess: FloatArray | None) -> Anticipated | None:
+    def anticipate(self, sites: Sites, near: Posterior, warm_start: FloatArray | None) -> Anticipated | None:
         """One filter and smoother, less than half of an evaluation; a second one would not pay."""
         if not isinstance(near, MarkovPosterior):
             raise TypeError(f"a process over time is anticipated from its like, got {type(near)}")
-        if guess is not None:
+        if warm_start is not None:
             return None
         mean = self.condition(sites, near.mean).marginals().mean
         return Anticipated(mean, mean)

@@ -1,21 +1,21 @@
 """Filtering and smoothing of a process with few states: the compiled loops behind :mod:`sturdygp.gp.markov`.
 
-States are arranged so that the first is the function itself (see :mod:`sturdygp.gp.transitions`). Their predicted
-covariance is kept as ``P = L diag(D) L'`` with a unit lower triangle ``L``. In these coordinates a site of
-target ``z`` and precision ``w`` touches one number of it:
+States are arranged so that the first is the function itself (see :mod:`sturdygp.gp.transitions`). Their
+predicted covariance is kept as ``P = L diag(D) L'`` with a unit lower triangle ``L``. In these coordinates a
+site of target ``z`` and precision ``w`` touches one number of it:
 
 ``s = D_0``, ``delta = 1 + w s``, ``D_0 <- s / delta``, ``m <- m + L_0 s w (z - m_0) / delta``,
 
 and nothing at all if ``w = 0``. A step forms ``P = A L D L' A' + U V U'`` by orthogonalising the rows of
-``[A L, U]`` (Thornton, 1976). ``D`` is a sum of positive terms, so that it stays positive at any noise and over
-any number of steps; no covariance is ever subtracted from another.
+``[A L, U]`` (Thornton, 1976). ``D`` is a sum of positive terms, so that it stays positive at any noise and
+over any number of steps; no covariance is ever subtracted from another.
 
-Backwards run ``r`` and ``N``, the derivatives of the log evidence by the mean of the states and, times minus two,
-by their covariance: no inverse is needed. All loops also take complex numbers, for derivatives along a
+Backwards run ``r`` and ``N``, the derivatives of the log evidence by the mean of the states and, times minus
+two, by their covariance: no inverse is needed. All loops also take complex numbers, for derivatives along a
 direction.
 
-``d`` is the number of states. Of each different step ``tables`` holds ``A``, ``U`` and ``V``; ``which`` counts
-the step that leads to each node, -1 for none. ``sites`` are targets and precisions.
+``d`` is the number of states. Of each different step ``tables`` holds ``A``, ``U`` and ``V``; ``which``
+counts the step that leads to each node, -1 for none. ``sites`` are targets and precisions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGE, SMALL = 1e150, 1e-150
 
 @static
 def transition_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
-    """Where ``A`` is zero: a state depends on those of its block; the first, and those of its block, on more."""
+    """Where ``A`` is zero: a state depends on those of its block, those of the first block on more."""
     starts, block_of = layout(blocks)
     d = len(block_of)
     linked = [
@@ -44,7 +44,7 @@ def transition_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
 
 @static
 def noise_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
-    """Where ``U`` is zero or one: unit upper triangles, the first rows of which add up to the first row of all."""
+    """Where ``U`` is zero or one: unit upper triangles, whose first rows add up to the first row of all."""
     starts, block_of = layout(blocks)
     d = len(block_of)
     known: list[list[float | None]] = [[None] * d for _ in range(d)]
@@ -236,7 +236,7 @@ def filter_stretch(
 
 @inlined
 def absorb(d: Static, l: Any, s: Any, weight: Any, shrinkage: Any, e: Any, r: Any, N: Any) -> Any:
-    """Take a site of residual ``e`` into ``r`` and ``N``; return ``l' r`` and ``l' N l`` before, with ``l = L_0``."""
+    """Take a site of residual ``e`` into ``r`` and ``N``; return ``l' r`` and ``l' N l`` before it."""
     q, p = np.empty(d, N.dtype), np.empty(d, N.dtype)
     pull = weight * shrinkage
     kappa = s * pull
@@ -327,10 +327,11 @@ def run_backward(
 ) -> None:
     """Smooth nodes from the last to the first, whose number ``first`` divides by ``every``.
 
-    Stretches of ``every`` nodes are filtered again from what :func:`run_forward` kept. ``later`` is ``(r, N)``
-    after the last node, and becomes what it is before the first; ``kept_later`` takes it after each stretch.
-    ``moments`` takes mean, variance, residual and ``1 - w variance`` of each node. If derivatives are wanted,
-    ``sums`` takes, for each step of the tables and last for the start, the sums of :func:`add_derivatives`.
+    Stretches of ``every`` nodes are filtered again from what :func:`run_forward` kept. ``later`` is ``(r,
+    N)`` after the last node, and becomes what it is before the first; ``kept_later`` takes it after each
+    stretch. ``moments`` takes mean, variance, residual and ``1 - w variance`` of each node. If derivatives
+    are wanted, ``sums`` takes, for each step of the tables and last for the start, the sums of
+    :func:`add_derivatives`.
     """
     A, U, V = tables
     z, w = sites

@@ -18,13 +18,14 @@ from sturdygp.kernels.state_space import FORGOTTEN, Block, StateSpace, state_spa
 Tables: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 Factor: TypeAlias = tuple[FloatArray, FloatArray]
 
+
 def series(k: int, terms: int) -> tuple[float, ...]:
     """What is left of an exponential from ``v^k / k!`` on, relative to that: the highest power first."""
     return tuple(factorial(k) / factorial(k + j) for j in range(terms - 1, -1, -1))
 
 
-# An incomplete gamma function is a series below ``NEAR``, where these terms, an even number, give all digits; beyond it
-# the difference that defines it loses none that matter.
+# An incomplete gamma function is a series below ``NEAR``, where these terms, an even number, give all digits;
+# beyond it the difference that defines it loses none that matter.
 NEAR_3, SERIES_3 = 0.5, series(3, 14)
 NEAR_5, SERIES_5 = 1.5, series(5, 18)
 TINY = np.finfo(np.float64).tiny
@@ -134,8 +135,8 @@ def fill(block: Block, dt: FloatArray, tables: Tables, start: int) -> None:
 def fill_matern_12(us: Any, decays: Any, variance: Any, M: Any, N: Any, noise: Any) -> None:
     """Entries of ``A``, of ``U`` above its diagonal, and of ``V``: each a row, with a column for each step.
 
-    ``A`` and ``Q`` are those of ``matern_block`` in :mod:`sturdygp.kernels.state_space`. Entries of ``Q`` are made of
-    incomplete gamma functions, and have all digits at any step; so have their factors.
+    ``A`` and ``Q`` are those of ``matern_block`` in :mod:`sturdygp.kernels.state_space`. Entries of ``Q`` are
+    made of incomplete gamma functions, and have all digits at any step; so have their factors.
     """
     for t in range(len(us)):
         v, square = 2.0 * us[t], decays[t] * decays[t]
@@ -177,7 +178,8 @@ def fill_matern_52(us: Any, decays: Any, variance: Any, M: Any, N: Any, noise: A
         M[6, t] = decay * (h - u)
         M[7, t] = decay * (2.0 * h - 3.0 * u)
         M[8, t] = decay * (1.0 - 2.0 * u + h)
-        # Incomplete gamma functions, from the highest on by sums of positive terms; integrals of s^k exp(-2 s).
+        # Incomplete gamma functions, from the highest on by sums of positive terms; integrals of s^k exp(-2
+        # s).
         g5 = incomplete_gamma_5(v, square)
         g4 = g5 + square * v * v * v * v / 24.0
         g3 = g4 + square * v * v * v / 6.0
@@ -286,7 +288,7 @@ def arrange(starts: Any, A: Any, U: Any) -> None:
 @compiled
 def contract(dt: Any, tables: Any, by_flow: Any, by_noise: Any, remembers: Any, sums: Any) -> None:
     """Sums over steps: ``V_c U_c' M U_c`` of each column; flow and noise times the step, of each block."""
-    A, U, V = tables
+    _, U, V = tables
     columns, flows, noises = sums
     d = len(columns)
     for t in range(len(dt)):

@@ -62,10 +62,10 @@ class Problem:
     """One output without missing entries, with targets of about unit scale, and an initial kernel.
 
     ``X`` holds the inputs, ``y`` one column of the outputs (eq:data_matrix_views). With ``inducing`` inputs
-    the process is sparse, with ``markov`` it is exact in O(n), by a kernel with a state-space form; otherwise exact.
-    ``added`` is a known addition to the noise variance of each observation. With ``resume`` an optimisation is
-    continued instead of begun. The kernel is ``ours`` if the user gave none: a method may then extend it.
-    ``resolution`` is the step of targets that are rounded.
+    the process is sparse; with ``markov`` it costs O(n), by the state-space form of its kernel; otherwise it
+    is exact. ``added`` is a known addition to the noise variance of each observation. With ``resume`` an
+    optimisation is continued instead of begun. The kernel is ``ours`` if the user gave none: a method may
+    then extend it. ``resolution`` is the step of targets that are rounded.
     """
 
     X: Inputs
@@ -151,7 +151,7 @@ class Problem:
         return replace(self, kernel=with_fine_part(self.kernel, self.X), ours=False)
 
     def require_exact(self, who: str, instead: str) -> None:
-        """Refuse other engines where a method has no use for them."""
+        """Refuse other engines for a method that needs the exact process."""
         if self.inducing is not None or self.markov:
             raise ValueError(f"{who} needs the exact process; {instead}")
 
@@ -193,10 +193,10 @@ def default_kernel(X: Inputs) -> SquaredExponential:
     initialisation, and very nearly so with several of the same standard deviation.
     """
     extent, some = Extent.of(X), evenly_spaced(X)
-    # Of the same rows whether they are an array or in blocks, whose sums are rounded differently.
+    # Computed from the same rows for arrays and blocks, whose sums are rounded differently.
     std = Extent.of(some).std
     unit = np.where(std > 0.0, std, np.where(extent.range > 0.0, extent.range, 1.0))
-    # Few rows far out do not make a short length scale impossible, nor a long one that would reach them.
+    # A few rows far out rule out neither a short length scale nor a long one that would reach them.
     ends = np.column_stack([extent.range, extent.reach])
     box = np.where(ends > 0.0, ends, 1.0) * np.array(LENGTH_SCALE_BOX)
     initial = INITIAL_LENGTH_SCALE * median_distance(some / unit) * unit
@@ -210,7 +210,7 @@ def default_kernel(X: Inputs) -> SquaredExponential:
 
 
 def default_kernel_over_time(X: FloatArray) -> Matern52:
-    """A kernel with a state-space form, which may follow what changes from one observation to the next."""
+    """A kernel with a state-space form, whose length scale may be as short as the typical gap."""
     like, gaps = default_kernel(X), np.diff(np.unique(X[:, 0]))
     (low, high), *_ = np.atleast_2d(like.length_scale_bounds).tolist()
     shortest = min(low, float(np.median(gaps))) if gaps.size else low

@@ -145,7 +145,7 @@ class VariationalObjective(Generic[L]):
         if posterior is None:
             raise RuntimeError("an optimisation that did not fail must come with a posterior")
         if self.problem.markov:
-            there = self._judged_by_neighbours(initial)
+            there = self._leave_one_out_marginals(initial)
         else:
             there = gather(self.problem.X, posterior.predict, Marginals.joined)
         latent = self.model.update(initial.parameters, initial.latent, there)
@@ -154,12 +154,17 @@ class VariationalObjective(Generic[L]):
             initial, latent=latent, curvature=None if initial.curvature is None else more * initial.curvature
         )
 
-    def _judged_by_neighbours(self, initial: Initialisation[L]) -> Marginals:
-        """Moments at each observation given the others, all as inliers: a stretch of time tells of no other."""
+    def _leave_one_out_marginals(self, initial: Initialisation[L]) -> Marginals:
+        """Leave-one-out moments of the function with all observations as inliers.
+
+        A sample that is one stretch of time does not predict the others.
+        """
         y = self.problem.y
         trusting = self.model.update(initial.parameters, initial.latent, Marginals(y, np.zeros_like(y)))
-        sites = self.model.sites(initial.parameters, trusting)
-        return self.problem.prior(initial.kernel).condition(sites).leave_one_out()
+        posterior = self.problem.prior(initial.kernel).condition(
+            self.model.sites(initial.parameters, trusting)
+        )
+        return posterior.leave_one_out()
 
     def evaluate(
         self, kernel: Kernel, parameters: FloatArray, state: LatentState[L]
@@ -292,7 +297,7 @@ def sampled(problem: Problem, rows: int) -> Problem:
     # Sorted by target, and equal targets by inputs where these are in memory.
     order = np.lexsort((y,) if isinstance(X, Rows) else (*X.T, y))
     if problem.markov:
-        # Neighbours in time tell of short length scales and rhythms: a stretch from the middle.
+        # Take a stretch from the middle: neighbours in time show short length scales and periods.
         first = (y.size - rows) // 2
         chosen = np.lexsort((y, problem.inputs[:, 0]))[first : first + rows]
     else:

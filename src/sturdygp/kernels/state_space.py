@@ -64,7 +64,11 @@ class DampedRotation:
         variance = self.variance * other.variance
         if self.states == 1 and self.rate == 0.0 and self.frequency is None:
             return replace(other, variance=variance)
-        if other.states > 1 or other.rate > 0.0 or (self.frequency is not None and other.frequency is not None):
+        if (
+            other.states > 1
+            or other.rate > 0.0
+            or (self.frequency is not None and other.frequency is not None)
+        ):
             return None
         frequency = self.frequency if other.frequency is None else other.frequency
         return DampedRotation(self.states, self.rate, variance, frequency)

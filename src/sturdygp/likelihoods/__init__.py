@@ -1,1 +1,1 @@
-"""Likelihoods: what an observation says of the function."""
+"""Likelihoods: densities of observations given the function."""

@@ -187,13 +187,13 @@ def test_parameter_covariance_is_the_inverse_curvature_of_the_elbo(inputs, refit
     trusted, hypothesis, optimum = refits[-1]
     kernel, box = hypothesis.problem.kernel, hypothesis.model.prior.box[:1]
     model = GaussianModel(hypothesis.problem.y, np.where(trusted, 0.0, np.inf), 1.0)
-    loop, size = (
+    objective, size = (
         VariationalObjective(model, hypothesis.problem, box, hypothesis.function_prior),
         kernel.theta.size,
     )
 
     def gradient(x):
-        return loop.evaluate(kernel.with_theta(x[:size]), x[size:], LatentState(None)).gradient
+        return objective.evaluate(kernel.with_theta(x[:size]), x[size:], LatentState(None)).gradient
 
     h = 1e-4
     steps = h * np.eye(size + 1)

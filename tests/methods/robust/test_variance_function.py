@@ -91,9 +91,9 @@ def test_likeliest_raises_the_log_density_to_its_maximum(residuals, design):
             break
     assert np.all(np.diff(values) > 0.0)
     information = residuals.information(noise, design)
-    gradient = design @ information.gradient - noise.held * noise.coefficients
+    gradient = design @ information.gradient - noise.prior_precision * noise.coefficients
     np.testing.assert_allclose(gradient, 0.0, atol=1e-3)
-    assert information.inlier.mean() == pytest.approx(noise.share, abs=1e-3)
+    assert information.inlier.mean() == pytest.approx(noise.inlier_weight, abs=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=["normal", "flat"])
@@ -122,7 +122,7 @@ def test_left_out_residuals_with_constant_noise_equal_the_likelihood():
     prior = Problem(X, y, SquaredExponential((1.0,)), np.random.default_rng(0)).prior(
         SquaredExponential((1.0,))
     )
-    posterior = prior.condition(likelihood.sites(y, np.tile(likelihood.share, (40, 1))))
+    posterior = prior.condition(likelihood.sites(y, np.tile(likelihood.mixing_weight, (40, 1))))
     residuals = Residuals.left_out(y, posterior, likelihood)
     constant = NoiseParameters(0.6, np.array([log(likelihood.noise)]))
     log_z = likelihood.tilted(y, posterior.leave_one_out()).log_z.sum()
