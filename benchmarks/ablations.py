@@ -91,16 +91,16 @@ ABLATIONS = {
         (masking, "MOSTLY_INLIERS", 0.0),
         flagged_in_noise,
     ),
-    "doubt": Ablation(
+    "allowed-losses": Ablation(
         "a second kernel part may lower the ELBO at first",
         "ripples taken for noise",
-        (search, "DOUBT", (0.0, 0.0)),
+        (search, "ALLOWED_LOSSES", (0.0, 0.0)),
         missed_ripple,
     ),
     "stages": Ablation(
         "a fit begins with a sample of the observations",
         "factorisations",
-        (variational, "FEWEST", np.inf),
+        (variational, "SMALLEST_SAMPLE", np.inf),
         factorisations,
     ),
 }

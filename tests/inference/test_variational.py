@@ -26,7 +26,7 @@ from sturdygp.status import Status
 
 @given(prior=PRIORS, seed=st.integers(0, 200), rate=st.sampled_from([0.0, 0.3, 0.7]))
 @settings(deadline=None, max_examples=25)
-def test_alternation_raises_elbo_at_every_step(prior, seed, rate):
+def test_variational_objective_raises_elbo_at_every_step(prior, seed, rate):
     p = make_problem(16, rate, seed)
     loop = VariationalObjective(AsorModel(p.y, prior), p, log_noise_box(LEAST_NOISE))
     trail, previous = LatentState(Multipliers.all_inliers(16, INITIAL_RATE, prior)), -np.inf
@@ -42,7 +42,7 @@ def test_alternation_raises_elbo_at_every_step(prior, seed, rate):
 
 @given(prior=PRIORS, seed=st.integers(0, 200))
 @settings(deadline=None, max_examples=25)
-def test_alternation_elbo_equals_the_uncollapsed_one(prior, seed):
+def test_variational_objective_elbo_equals_the_uncollapsed_one(prior, seed):
     p = make_problem(15, 0.3, seed, kernel=SquaredExponential((0.7, 0.9), 1.3))
     model, log_noise = AsorModel(p.y, prior), log(0.4)
     latent = Multipliers.all_inliers(15, INITIAL_RATE, prior)
@@ -71,7 +71,7 @@ def test_alternation_elbo_equals_the_uncollapsed_one(prior, seed):
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.4])
-def test_alternation_gradient_equals_central_differences(rate):
+def test_variational_objective_gradient_equals_central_differences(rate):
     p = make_problem(25, rate, seed=3)
     model = AsorModel(p.y, AsorPrior())
     latent = update_multipliers((p.y - np.median(p.y)) ** 2 / 0.5, 17.0, model.prior)
@@ -103,11 +103,12 @@ def problem():
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
-def test_climb_by_stages_ends_at_the_same_optimum_with_fewer_factorisations(problem, method):
-    staged, spent = stages.climb_by_stages(problem, method._loop, method._starts, max_iter=1000, tol=1e-5)
+def test_optimise_in_stages_ends_at_the_same_optimum_with_fewer_factorisations(problem, method):
+    steps = method._objective, method._initialisations
+    staged, spent = stages.optimise_in_stages(problem, *steps, max_iter=1000, tol=1e-5)
+    objective, initialisations = (step(problem) for step in steps)
     limit = 1e-5 * problem.y.size
-    loop, starts = method._loop(problem), method._starts(problem)
-    direct, all_spent = loop.best_climb(starts, max_iter=1000, tol=limit)
+    direct, all_spent = objective.optimise_from_all(initialisations, max_iter=1000, tol=limit)
     assert staged.status is direct.status is Status.CONVERGED
     assert staged.value == pytest.approx(direct.value, abs=1e-3)
     assert spent < all_spent

@@ -56,7 +56,7 @@ def failing(monkeypatch):
     original, powers = student_t_method.Propagation.run, {1.0}
 
     def run(self, start, *, careful):
-        if self.share in powers:
+        if self.power in powers:
             raise student_t_method.NotPositiveDefiniteError("on purpose")
         return original(self, start, careful=careful)
 
@@ -67,7 +67,7 @@ def failing(monkeypatch):
 def test_ep_notes_its_fallbacks(failing):
     p = make_problem(15, 0.3, 0)
     assert "fractional" in StudentT("ep").fit(p).note
-    failing.add(student_t_method.FRACTION)
+    failing.add(student_t_method.FALLBACK_POWER)
     assert "variational Bayes" in StudentT("ep").fit(p).note
 
 

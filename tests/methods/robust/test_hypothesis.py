@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sturdygp.gp import Sites, condition
 from sturdygp.gp.posterior import Marginals
 from sturdygp.inference.problem import Problem, default_kernel
-from sturdygp.inference.variational import LatentState, initialisation_at_optimum
+from sturdygp.inference.variational import LatentState
 from sturdygp.likelihoods.contamination import Contamination, ContaminationModel, MixtureState, Shape
 from sturdygp.likelihoods.contamination_prior import ContaminationPrior
 from sturdygp.methods.robust.hypothesis import CONVINCING, Hypothesis, bounded_noise_gain
@@ -118,10 +118,7 @@ def test_leave_one_out_log_density_equals_refits_without_each_observation():
     y[[4, 11]] += 3.0
     problem = Problem(x, y, default_kernel(x), rng)
     found = Search(problem, ContaminationPrior(), 0.5, 1e-3, 100).best(list(LEVELS)).best
-    sites, start = (
-        found.optimum.carry.posterior.sites,
-        initialisation_at_optimum(problem.kernel, found.optimum),
-    )
+    sites, start = found.optimum.carry.posterior.sites, found.state
     c, weight = Contamination.of(start.parameters, found.model.shape), float(start.latent.inlier_weight)
     total = 0.0
     for i in range(25):
