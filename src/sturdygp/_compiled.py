@@ -3,8 +3,8 @@
 A function whose first arguments are annotated ``Static`` is compiled once for each of their values. Local
 arrays of known shape become one variable for each entry, loops of known length are written out, and calls of
 :func:`inlined` functions are put in place. Small matrices then live in registers, and no store stands in the
-way of a load, as it does where arrays might overlap: filters become several times faster. What is compiled is
-kept on disk for later processes.
+way of a load, as it does where arrays might overlap: filters become several times faster. Where matrices are
+larger the same loops are compiled as they stand. What is compiled is kept on disk for later processes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def static(function: F) -> F:
 
 
 def set_known(array: Any, pattern: Any) -> None:
-    """Say which entries of a small array are known: those that are not None in a pattern."""
+    """Tell the compiler that entries of a small array are known: those that are not None in a pattern."""
     raise TypeError("this is for functions that are written out")
 
 
@@ -96,8 +96,7 @@ def specialised(function: Callable[..., Any], values: tuple[Static, ...]) -> Any
     """A function for these values of its static arguments, compiled when it is called."""
     tree = specialise(function, values)
     name = tree.name
-    # Under the file of the original, so that what is compiled is kept beside it and made anew when it
-    # changes.
+    # Under the file of the original: what is compiled is kept beside it, and made anew when it changes.
     code = compile(ast.Module([tree], []), inspect.getfile(function), "exec")
     space: dict[str, Any] = dict(function.__globals__)
     exec(code, space)
@@ -275,7 +274,7 @@ class Scope:
         return [ast.For(target, values, self.block(node.body) or [ast.Pass()], [])]
 
     def assign(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
-        """An assignment: of a known number, a new array, all entries of an array, or anything else."""
+        """An assignment: of what is inlined, a new array, all entries of an array, or anything else."""
         match target, value:
             case ast.Tuple(targets), ast.Tuple(values):
                 if any(is_allocation(v) for v in values):
@@ -359,7 +358,7 @@ class Scope:
         inner = Scope(
             {}, self.small, prefix=f"{call.func.id}{self.count[0]}_", count=self.count, hoisted=self.hoisted
         )
-        inner.straight = is_straight(function)
+        inner.straight = self.small and is_straight(function)
         made: list[ast.stmt] = []
         for parameter, value in zip(function.args.args, call.args, strict=True):
             name = parameter.arg

@@ -219,7 +219,13 @@ def test_flag_is_ended_by_control_c(tmp_path):
     frame.to_csv(tmp_path / "long.csv", index=False)
     command = command_for("flag", tmp_path / "long.csv", "--target", "y")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, **pipes) as process:
+
+    def listen():
+        """A shell starts what runs in the background with interrupts ignored."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    pipes |= {"preexec_fn": listen, "env": os.environ | {"PYTHONUNBUFFERED": "1"}}
+    with subprocess.Popen(command, **pipes) as process:
         # What the inputs are is told just before the fit.
         while not process.stdout.readline().startswith("Inputs"):
             pass

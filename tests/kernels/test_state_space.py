@@ -1,5 +1,7 @@
 """State-space forms against the kernels themselves, higher precision and central differences."""
 
+import json
+
 import mpmath
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from sturdygp.kernels import (
     has_state_space,
     state_space,
 )
+from sturdygp.persistence.kernels import decode_kernel, encode_kernel
+from sturdygp.persistence.record import Record
 
 STATIONARY = [
     Matern12(0.8, 1.7),
@@ -218,3 +222,11 @@ def test_bad_parameters_are_refused(make, message):
     with pytest.raises(ValueError) as error:
         make()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_a_saved_kernel_comes_back(kernel, times):
+    again = decode_kernel(Record("kernel", json.loads(json.dumps(encode_kernel(kernel))), []))
+    assert repr(again) == repr(kernel)
+    np.testing.assert_array_equal(again.bounds, kernel.bounds)
+    np.testing.assert_array_equal(again(times[:, None]), kernel(times[:, None]))

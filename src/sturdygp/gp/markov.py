@@ -37,7 +37,8 @@ from sturdygp.gp.timeline import Steps, Timeline
 from sturdygp.gp.transitions import Tables, Transitions
 from sturdygp.kernels.base import Kernel
 
-# Nodes between two copies of the filter's state: what lies between is filtered again, in the cache.
+# Nodes between two copies of the filter's state: what lies between is filtered again, in the cache. Saved
+# models hold these copies.
 EVERY = 128
 # Entries of the tables of transitions worked out at a time where all steps differ (1 MB).
 TABLE_ENTRIES = 1 << 17
@@ -135,7 +136,7 @@ class Chain:
         return np.zeros(d, kind), np.zeros((d, d), kind)
 
     def filter(self, state: State) -> tuple[Sums, State]:
-        """Filter forwards from the state before the first node, which is overwritten; keep copies of it."""
+        """Forwards, from the state before the first node, which is overwritten; keep it before stretches."""
         means, d = len(state[0]), self.transitions.space.size
         kind = self.target.dtype
         kept = (
@@ -320,7 +321,7 @@ class MarkovPosterior(Posterior):
         return Marginals(unsorted(s.mean), unsorted(s.variance))
 
     def leave_one_out(self, power: float = 1.0) -> Marginals:
-        """The same without a power of the site at that input; kernel and mean stay.
+        """Posterior at each training input without a power of its site; kernel and mean stay.
 
         Not finite where the function goes through a target exactly: nothing is left to predict it from.
         """
@@ -334,9 +335,9 @@ class MarkovPosterior(Posterior):
         """Derivatives of a function of the leave-one-out moments, given those with respect to the moments.
 
         With ``R = (K + T^-1)^-1``, ``a`` and ``b`` as in the exact posterior, the function changes with
-        ``R a alpha' - R diag(b) R``. That is how ``(alpha alpha' - R) / 2``, the gradient of the log
-        evidence, changes along targets ``a - 2 b alpha`` and noise variances ``-2 b``. The recursion takes
-        complex numbers: a tiny imaginary step gives the derivative to all digits.
+        ``R a alpha' - R diag(b) R``. So does the gradient of the log evidence, ``(alpha alpha' - R) / 2``,
+        along targets ``a - 2 b alpha`` and noise variances ``-2 b``. The recursion takes complex numbers: a
+        tiny imaginary step gives the derivative to all digits.
         """
         s, precision = self._smoothed, self.chain.precision
         by_mean, by_variance = self.timeline.sorted(by_mean), self.timeline.sorted(by_variance)
@@ -399,7 +400,7 @@ class MarkovPosterior(Posterior):
         return covariance
 
     def sample(self, Z: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size), in O(n + len(Z)) each."""
+        """Joint draws of the function at the rows of ``Z``, shape (len(Z), size): O(n + len(Z)) each."""
         times = check_test_inputs(Z, 1)[:, 0]
         order = np.argsort(times, kind="stable")
         draws = np.empty((len(times), size))
@@ -409,6 +410,14 @@ class MarkovPosterior(Posterior):
     def compact(self) -> Self:
         """The same posterior without the moments at its inputs."""
         return replace(self)
+
+    @classmethod
+    def restored(
+        cls, kernel: Kernel, X: FloatArray, sites: Sites, mean: float, evidence: float, kept: State
+    ) -> Self:
+        """One that was kept by what does not follow from the rest without rounding."""
+        prior = MarkovPrior.at(kernel, X)
+        return cls(kernel, prior.timeline, sites, mean, evidence, prior.chain(sites, mean), kept)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy does not take moments along: they are found again where they are needed."""
@@ -496,19 +505,27 @@ class MarkovPrior(Prior):
         """Condition on sites; the mean maximises the evidence unless it is given."""
         sites.check_rows(len(self.timeline))
         centre = sites.centre if mean is None else mean
-        target = self.timeline.sorted(sites.target - centre)
-        precision = np.ascontiguousarray(self.timeline.sorted(sites.precision))
-        begins = float(self.timeline.times[0])
-        chain = Chain(self.transitions, begins, self.timeline.steps, target, precision, self.tables)
+        chain = self.chain(sites, centre)
         sums, kept = chain.filter(chain.start(2 if mean is None else 1))
         shift = sums.both / sums.ones if mean is None and sums.ones > 0.0 else 0.0
         misfit = sums.targets - shift * sums.both
         if mean is None:
+            # The filter is linear in the targets: the second mean is that of ones.
             m, L, D = kept
-            kept = m[:, :1] - shift * m[:, 1:], L, D
-            chain = replace(chain, target=target - shift)
+            kept, chain = (m[:, :1] - shift * m[:, 1:], L, D), self.chain(sites, centre + shift)
         evidence = float(sites.log_scale.sum()) - 0.5 * (sums.log_det + misfit)
         return MarkovPosterior(self.kernel, self.timeline, sites, centre + shift, evidence, chain, kept)
+
+    def chain(self, sites: Sites, mean: float) -> Chain:
+        """The sites in order, targets counted from a mean."""
+        return Chain(
+            transitions=self.transitions,
+            begins=float(self.timeline.times[0]),
+            steps=self.timeline.steps,
+            target=self.timeline.sorted(sites.target - mean),
+            precision=np.ascontiguousarray(self.timeline.sorted(sites.precision)),
+            tables=self.tables,
+        )
 
     def anticipate(self, sites: Sites, near: Posterior, warm_start: FloatArray | None) -> Anticipated | None:
         """One filter and smoother, less than half of an evaluation; a second one would not pay."""

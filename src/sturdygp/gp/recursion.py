@@ -10,12 +10,13 @@ and nothing at all if ``w = 0``. A step forms ``P = A L D L' A' + U V U'`` by or
 ``[A L, U]`` (Thornton, 1976). ``D`` is a sum of positive terms, so that it stays positive at any noise and
 over any number of steps; no covariance is ever subtracted from another.
 
-Backwards run ``r`` and ``N``, the derivatives of the log evidence by the mean of the states and, times minus
-two, by their covariance: no inverse is needed. All loops also take complex numbers, for derivatives along a
-direction.
+Backwards run ``r`` and ``N``, which make the derivatives of the log evidence: ``r`` by the mean of the states
+and ``(r r' - N) / 2`` by their covariance. No inverse is needed. All loops also take complex numbers, for
+derivatives along a direction.
 
-``d`` is the number of states. Of each different step ``tables`` holds ``A``, ``U`` and ``V``; ``which``
-counts the step that leads to each node, -1 for none. ``sites`` are targets and precisions.
+``d`` is the number of states, and ``blocks`` are the sizes of the independent blocks that they came from. Of
+each different step ``tables`` holds ``A``, ``U`` and ``V``; ``which`` counts the step that leads to each
+node, -1 for none. ``sites`` are targets and precisions.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ LARGE, SMALL = 1e150, 1e-150
 
 @static
 def transition_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
-    """Where ``A`` is zero: a state depends on those of its block, those of the first block on more."""
+    """Where ``A`` is zero: states depend on those of their block; those of the first block on more."""
     starts, block_of = layout(blocks)
     d = len(block_of)
     linked = [
@@ -44,7 +45,7 @@ def transition_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
 
 @static
 def noise_pattern(blocks: tuple[int, ...]) -> list[list[float | None]]:
-    """Where ``U`` is zero or one: unit upper triangles, whose first rows add up to the first row of all."""
+    """Where ``U`` is zero or one: unit upper triangles, whose first rows add up to the first of all."""
     starts, block_of = layout(blocks)
     d = len(block_of)
     known: list[list[float | None]] = [[None] * d for _ in range(d)]
@@ -235,25 +236,28 @@ def filter_stretch(
 
 
 @inlined
-def absorb(d: Static, l: Any, s: Any, weight: Any, shrinkage: Any, e: Any, r: Any, N: Any) -> Any:
-    """Take a site of residual ``e`` into ``r`` and ``N``; return ``l' r`` and ``l' N l`` before it."""
+def absorb(d: Static, lead: Any, s: Any, weight: Any, shrinkage: Any, e: Any, r: Any, N: Any) -> Any:
+    """Take a site of residual ``e`` into ``r`` and ``N``; return ``l' r`` and ``l' N l`` before.
+
+    ``l`` is the first column of ``L``, and ``lead`` all of it but the first entry, which is one.
+    """
     q, p = np.empty(d, N.dtype), np.empty(d, N.dtype)
     pull = weight * shrinkage
     kappa = s * pull
-    # Products with l less its first entry, which is one.
+    # Products with l but for its first entry.
     g, h, tail = 0.0 * s, 0.0 * s, 0.0 * s
     for i in range(d):
         q[i] = 0.0 * s
     for j in range(1, d):
-        g += l[j] * r[j]
+        g += lead[j] * r[j]
         for i in range(d):
-            q[i] += N[i, j] * l[j]
+            q[i] += N[i, j] * lead[j]
     # p = N (1 / delta, -kappa l): no digits are lost where delta is large.
     for i in range(d):
         p[i] = N[i, 0] * shrinkage - kappa * q[i]
     for i in range(1, d):
-        h += l[i] * (q[i] + N[i, 0])
-        tail += l[i] * p[i]
+        h += lead[i] * (q[i] + N[i, 0])
+        tail += lead[i] * p[i]
     h += q[0] + N[0, 0]
     pulled = r[0] + g
     r[0] = r[0] * shrinkage + pull * e - kappa * g
@@ -327,11 +331,11 @@ def run_backward(
 ) -> None:
     """Smooth nodes from the last to the first, whose number ``first`` divides by ``every``.
 
-    Stretches of ``every`` nodes are filtered again from what :func:`run_forward` kept. ``later`` is ``(r,
-    N)`` after the last node, and becomes what it is before the first; ``kept_later`` takes it after each
-    stretch. ``moments`` takes mean, variance, residual and ``1 - w variance`` of each node. If derivatives
-    are wanted, ``sums`` takes, for each step of the tables and last for the start, the sums of
-    :func:`add_derivatives`.
+    Stretches of ``every`` nodes are filtered again from what :func:`run_forward` kept. ``later`` is
+    ``(r, N)`` after the last node, and becomes what it is before the first; ``kept_later`` takes it after
+    each stretch.
+    ``moments`` takes mean, variance, residual and ``1 - w variance`` of each node. If derivatives are wanted,
+    ``sums`` takes, for each step of the tables and last for the start, the sums of :func:`add_derivatives`.
     """
     A, U, V = tables
     z, w = sites
@@ -346,7 +350,7 @@ def run_backward(
     Ds = np.empty((every, d), kind)
     m, L, D = np.zeros(d, kind), np.zeros((d, d), kind), np.zeros(d, kind)
     r, N = np.zeros(d, kind), np.zeros((d, d), kind)
-    F, T, l = np.empty((d, d)), np.zeros((d, d), kind), np.zeros(d, kind)
+    F, T, lead = np.empty((d, d)), np.zeros((d, d), kind), np.zeros(d, kind)
     r[:] = given_r
     N[:] = given_N
     for stretch in range((n - 1) // every, -1, -1):
@@ -364,8 +368,8 @@ def run_backward(
             e = z[t] - ms[at, 0]
             shrinkage = 1.0 / (1.0 + weight * s)
             for i in range(1, d):
-                l[i] = Ls[at, i, 0]
-            pulled, h = absorb(d, l, s, weight, shrinkage, e, r, N)
+                lead[i] = Ls[at, i, 0]
+            pulled, h = absorb(d, lead, s, weight, shrinkage, e, r, N)
             mean[t] = ms[at, 0] + s * ((weight * e + pulled) * shrinkage)
             residual[t] = (e - s * pulled) * shrinkage
             variance[t] = s * shrinkage * (1.0 - s * h * shrinkage)
@@ -410,7 +414,7 @@ def cross_stretch(
     ms = np.empty((n, d))
     Ls = np.empty((n, d, d))
     Ds = np.empty((n, d))
-    F, X, l = np.empty((d, d)), np.empty((d, d)), np.empty(d)
+    F, X, lead = np.empty((d, d)), np.empty((d, d)), np.empty(d)
     filter_stretch(d, blocks, which, A, U, V, z, w, m, L, D, ms, Ls, Ds, 0, n)
     for t in range(n - 1, -1, -1):
         k, s, weight = which[t], Ds[t, 0], w[t]
@@ -436,8 +440,8 @@ def cross_stretch(
                     total += Ls[t, i, 0] * B[i, j]
                 B[0, j] = B[0, j] * shrinkage - (s * weight * shrinkage) * total
         for i in range(1, d):
-            l[i] = Ls[t, i, 0]
-        absorb(d, l, s, weight, shrinkage, z[t] - ms[t, 0], r, N)
+            lead[i] = Ls[t, i, 0]
+        absorb(d, lead, s, weight, shrinkage, z[t] - ms[t, 0], r, N)
         if k >= 0:
             F[:] = A[k]
             set_known(F, transition_pattern(blocks))

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from sturdygp._compiled import compiled
+from sturdygp._compiled import LARGEST, compiled
 from sturdygp._typing import FloatArray
 from sturdygp.kernels.base import Kernel
 from sturdygp.kernels.state_space import FORGOTTEN, Block, StateSpace, state_space
@@ -57,8 +57,8 @@ class Transitions:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Their sizes."""
-        return tuple(block.size for block in self.space.blocks)
+        """Their sizes, where the recursion is written out for these."""
+        return tuple(block.size for block in self.space.blocks) if self.space.size <= LARGEST else ()
 
     @property
     def to(self) -> FloatArray:
@@ -80,7 +80,7 @@ class Transitions:
         A, U, V = np.zeros((len(dt), d, d)), np.zeros((len(dt), d, d)), np.empty((len(dt), d))
         for start, block in zip(self.space.starts, self.space.blocks, strict=True):
             fill(block, dt, (A, U, V), start)
-        arrange(np.array(self.space.starts), A, U)
+        arrange(np.array([*self.space.starts, d]), A, U)
         return A, U, V
 
     def initial(self, time: float) -> Factor:
@@ -178,8 +178,8 @@ def fill_matern_52(us: Any, decays: Any, variance: Any, M: Any, N: Any, noise: A
         M[6, t] = decay * (h - u)
         M[7, t] = decay * (2.0 * h - 3.0 * u)
         M[8, t] = decay * (1.0 - 2.0 * u + h)
-        # Incomplete gamma functions, from the highest on by sums of positive terms; integrals of s^k exp(-2
-        # s).
+        # Incomplete gamma functions, from the highest on by sums of positive terms; ``G_k`` is the integral
+        # of s^k exp(-2 s).
         g5 = incomplete_gamma_5(v, square)
         g4 = g5 + square * v * v * v * v / 24.0
         g3 = g4 + square * v * v * v / 6.0
@@ -235,15 +235,16 @@ def place(d: Any, start: Any, parts: Any, tables: Any) -> None:
     """Put entries where they stand in the tables, and one on the diagonal of ``U``."""
     M, N, noise = parts
     A, U, V = tables
-    above = 0
-    for i in range(d):
-        for j in range(d):
-            A[:, start + i, start + j] = M[d * i + j]
-        U[:, start + i, start + i] = 1.0
-        V[:, start + i] = noise[i]
-        for j in range(i + 1, d):
-            U[:, start + i, start + j] = N[above]
-            above += 1
+    for t in range(len(A)):
+        above = 0
+        for i in range(d):
+            for j in range(d):
+                A[t, start + i, start + j] = M[d * i + j, t]
+            U[t, start + i, start + i] = 1.0
+            V[t, start + i] = noise[i, t]
+            for j in range(i + 1, d):
+                U[t, start + i, start + j] = N[above, t]
+                above += 1
 
 
 @compiled
@@ -251,38 +252,38 @@ def place_turning(d: Any, start: Any, parts: Any, cosine: Any, sine: Any, tables
     """The same for states that turn."""
     M, N, noise = parts
     A, U, V = tables
-    above = 0
-    for i in range(d):
-        r = start + 2 * i
-        for j in range(d):
-            c = start + 2 * j
-            for t in range(len(cosine)):
-                A[t, r, c] = A[t, r + 1, c + 1] = M[d * i + j, t] * cosine[t]
-                A[t, r, c + 1] = M[d * i + j, t] * sine[t]
-                A[t, r + 1, c] = -M[d * i + j, t] * sine[t]
-        for turn in range(2):
-            U[:, r + turn, r + turn] = 1.0
-            V[:, r + turn] = noise[i]
-        for j in range(i + 1, d):
+    for t in range(len(A)):
+        above = 0
+        for i in range(d):
+            r = start + 2 * i
+            for j in range(d):
+                c, m = start + 2 * j, M[d * i + j, t]
+                A[t, r, c] = A[t, r + 1, c + 1] = m * cosine[t]
+                A[t, r, c + 1] = m * sine[t]
+                A[t, r + 1, c] = -m * sine[t]
             for turn in range(2):
-                U[:, r + turn, start + 2 * j + turn] = N[above]
-            above += 1
+                U[t, r + turn, r + turn] = 1.0
+                V[t, r + turn] = noise[i, t]
+                for j in range(i + 1, d):
+                    U[t, r + turn, start + 2 * j + turn] = N[above + j - i - 1, t]
+            above += d - 1 - i
 
 
 @compiled
 def arrange(starts: Any, A: Any, U: Any) -> None:
-    """Put the sum of the first states of all blocks in the place of the first state of the first block."""
-    n, d = len(A), A.shape[1]
-    for t in range(n):
-        for b in range(1, len(starts)):
+    """Put the sum of the first states of all blocks in the place of the first state of the first block.
+
+    ``A`` and ``U`` hold blocks, which end where the next ``starts``; the last entry of it is the end of all.
+    """
+    for t in range(len(A)):
+        for b in range(1, len(starts) - 1):
             s = starts[b]
-            for i in range(d):
-                A[t, i, s] -= A[t, i, 0]
-        for b in range(1, len(starts)):
-            s = starts[b]
-            for j in range(d):
+            # This sum less the other first states is what the first block's states came from.
+            for i in range(starts[1]):
+                A[t, i, s] = -A[t, i, 0]
+            for j in range(s, starts[b + 1]):
                 A[t, 0, j] += A[t, s, j]
-                U[t, 0, j] += U[t, s, j]
+                U[t, 0, j] = U[t, s, j]
 
 
 @compiled
