@@ -467,7 +467,8 @@ def read(document, store):
 
 
 @pytest.mark.parametrize("kernel", [KERNELS[5], KERNELS[6], KERNELS[3]], ids=repr)
-def test_a_saved_posterior_comes_back_bit_by_bit(kernel):
+def test_a_saved_posterior_comes_back(kernel):
+    """The filter runs again, with the mean known: rounding may differ."""
     X, sites = problem(n=300)
     Z = np.linspace(-0.4, 70.0, 11)[:, None]
     best = MarkovPrior.at(kernel, X).condition(sites)
@@ -475,15 +476,14 @@ def test_a_saved_posterior_comes_back_bit_by_bit(kernel):
     uncertain = UncertainPosterior.around(best, X, partial(MarkovPrior.at, X=X), covariance)
     for p in (best, uncertain):
         again = read(encode_posterior(p, store := ArrayStore()), store)
-        assert again.log_evidence == p.log_evidence
+        assert again.log_evidence == pytest.approx(p.log_evidence, rel=1e-12)
         for name in ("mean", "variance"):
-            np.testing.assert_array_equal(getattr(again.predict(Z), name), getattr(p.predict(Z), name))
-            np.testing.assert_array_equal(getattr(again.marginals(), name), getattr(p.marginals(), name))
+            for ours, theirs in ((again.predict(Z), p.predict(Z)), (again.marginals(), p.marginals())):
+                np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-10)
 
 
-def test_a_saved_posterior_with_another_kernel_is_refused():
+def test_a_saved_posterior_with_a_kernel_without_state_space_form_is_refused():
     X, sites = problem(n=30)
     document = encode_posterior(MarkovPrior.at(Matern32(), X).condition(sites), store := ArrayStore())
-    for kernel in (SquaredExponential(), Matern52()):
-        with pytest.raises(ModelFileError):
-            read({**document, "kernel": encode_kernel(kernel)}, store)
+    with pytest.raises(ModelFileError, match="state-space form"):
+        read({**document, "kernel": encode_kernel(SquaredExponential())}, store)

@@ -16,6 +16,7 @@ from sturdygp.gp.posterior import MeanFunction, Posterior, check_inputs
 from sturdygp.gp.sites import Sites
 from sturdygp.gp.sparse import SparsePosterior, SparsePrior
 from sturdygp.kernels.base import Kernel
+from sturdygp.kernels.state_space import has_state_space
 from sturdygp.linalg.cholesky import Cholesky, SiteFactor
 from sturdygp.persistence.archive import ArrayStore, Json
 from sturdygp.persistence.kernels import decode_kernel, encode_kernel
@@ -160,6 +161,8 @@ def decode_exact(record: Record, n_features: int) -> ExactPosterior:
 def decode_markov(record: Record, n_features: int) -> MarkovPosterior:
     """Filter again."""
     X, kernel = inputs(record, "X", n_features), kernel_for(record, n_features)
+    if not has_state_space(kernel):
+        raise record.fail("kernel", "a kernel with a state-space form")
     sites = decode_sites(record.child("sites"), len(X))
     return MarkovPrior.at(kernel, X).condition(sites, record.finite("mean"))
 
