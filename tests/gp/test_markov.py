@@ -399,7 +399,7 @@ def test_anticipated_mean_is_that_of_the_new_sites():
     anticipated = prior.anticipate(other, near, None)
     expected = prior.condition(other, near.mean).marginals().mean
     np.testing.assert_allclose(anticipated.mean, expected, rtol=1e-12)
-    assert prior.anticipate(other, near, anticipated.guess) is None
+    assert prior.anticipate(other, near, anticipated.solution) is None
     with pytest.raises(TypeError, match="anticipated from its like"):
         prior.anticipate(other, exact.condition(sites), None)
 
@@ -431,7 +431,7 @@ def test_steps_are_told_apart_exactly():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MarkovPrior.at(Matern32(), np.zeros((3, 2))), "one input, time, but X has 2 columns"),
+        (lambda: MarkovPrior.at(Matern32(), np.zeros((3, 2))), "one input, but X has 2 columns"),
         (lambda: MarkovPrior.at(Matern32(), np.zeros(3)), "use x[:, None]"),
         (lambda: MarkovPrior.at(Matern32(), np.array([[np.nan]])), "NaN or infinity"),
         (lambda: MarkovPrior.at(SquaredExponential(), np.zeros((3, 1))), "use Matern52"),

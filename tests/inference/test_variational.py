@@ -57,7 +57,7 @@ def test_variational_objective_elbo_equals_the_uncollapsed_one(prior, seed):
         p.y,
         mu=posterior.marginals().mean,
         C=posterior.covariance(p.X),
-        omega=updated.nominal,
+        omega=updated.inlier_proba,
         a_tilde=prior.slab_shape + 0.5,
         b_tilde=updated.rate + 0.5 * S / exp(log_noise),
         noise=exp(log_noise),

@@ -47,7 +47,7 @@ def hypotheses(request):
 
 def test_score_separates_the_value_of_the_optimum_into_elbo_and_prior(hypotheses):
     for each in hypotheses:
-        score, start = each.score, each.start
+        score, start = each.score, each.state
         assert score.elbo + score.parameter_prior == pytest.approx(each.optimum.value, rel=1e-12)
         # The latent part was updated last. The posterior that follows from it is better, but hardly.
         posterior = each.problem.prior(start.kernel).condition(
