@@ -63,7 +63,7 @@ def test_fit_to_blocks_equals_fit_to_one_array(estimator, data):
     y[430:] = np.nan
     expected = estimator.fit(data.X, y).predict(data.X_test, return_std=True)
     model = estimator.fit(in_blocks(data.X), in_blocks(y))
-    # Rounding differs with where arrays lie in memory; a long climb, and propagation after it, amplify it.
+    # Rounding differs with memory layout; a long optimisation, and propagation after it, amplify it.
     close = 1e-6 if isinstance(estimator, RobustGPRegressor) else 1e-8
     for here, there in zip(expected, model.predict(data.X_test, return_std=True), strict=True):
         np.testing.assert_allclose(there, here, rtol=close, atol=close)

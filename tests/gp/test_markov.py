@@ -436,7 +436,7 @@ def test_steps_are_told_apart_exactly():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MarkovPrior.at(Matern32(), np.zeros((3, 2))), "one input, time, but X has 2 columns"),
+        (lambda: MarkovPrior.at(Matern32(), np.zeros((3, 2))), "one input, but X has 2 columns"),
         (lambda: MarkovPrior.at(Matern32(), np.zeros(3)), "use x[:, None]"),
         (lambda: MarkovPrior.at(Matern32(), np.array([[np.nan]])), "NaN or infinity"),
         (lambda: MarkovPrior.at(SquaredExponential(), np.zeros((3, 1))), "use Matern52"),

@@ -37,6 +37,6 @@ def test_bends_have_zero_mean_and_are_orthogonal():
         ((0.1, -1.0), 0, "most where depth is in the middle"),
     ],
 )
-def test_noise_profile_words_say_where_noise_is_largest(bend, along, words):
+def test_variance_function_words_say_where_noise_is_largest(bend, along, words):
     profile = VarianceFunction(along, Ranks.of(np.arange(5.0)), np.array(bend))
     assert profile.words(["depth"]) == words

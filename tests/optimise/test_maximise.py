@@ -13,7 +13,7 @@ from sturdygp.status import Status
 WIDE = np.array([[-10.0, 10.0]] * 4)
 
 
-def climb(value, gradient, start, bounds, **options) -> Optimum[None]:
+def optimise(value, gradient, start, bounds, **options) -> Optimum[None]:
     def objective(x, carry):
         return Evaluation(value(x), gradient(x), carry)
 
@@ -21,7 +21,7 @@ def climb(value, gradient, start, bounds, **options) -> Optimum[None]:
 
 
 def test_maximise_finds_the_optimum_of_rosenbrock():
-    optimum = climb(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], tol=1e-6)
+    optimum = optimise(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], tol=1e-6)
     assert optimum.status is Status.CONVERGED
     np.testing.assert_allclose(optimum.x, 1.0, atol=1e-5)
     assert np.all(np.diff(optimum.trace) >= 0)
@@ -35,7 +35,7 @@ def test_maximise_within_bounds_agrees_with_scipy(seed):
     A = rng.normal(size=(4, 4))
     H, c = A @ A.T + 0.1 * np.eye(4), rng.normal(size=4) * 3
     box = np.sort(rng.normal(size=(4, 2)) * 2, axis=1)
-    optimum = climb(lambda x: c @ x - 0.5 * x @ H @ x, lambda x: c - H @ x, np.zeros(4), box, tol=1e-7)
+    optimum = optimise(lambda x: c @ x - 0.5 * x @ H @ x, lambda x: c - H @ x, np.zeros(4), box, tol=1e-7)
     reference = minimize(
         lambda x: (0.5 * x @ H @ x - c @ x, H @ x - c),
         np.zeros(4).clip(*box.T),
@@ -70,10 +70,10 @@ def test_maximise_reports_what_happened():
     failed = maximise(broken, np.zeros(1), WIDE[:1], carry=None)
     assert failed.status is Status.FAILED
     assert failed.value == -np.inf
-    short = climb(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], max_iter=3)
+    short = optimise(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], max_iter=3)
     assert short.status is Status.MAX_ITER
     assert short.n_iter == 3
-    lying = climb(lambda x: -np.abs(x).sum(), lambda x: np.ones(2), [0.0, 0.0], WIDE[:2])
+    lying = optimise(lambda x: -np.abs(x).sum(), lambda x: np.ones(2), [0.0, 0.0], WIDE[:2])
     assert lying.status is Status.STALLED
     assert "max_iter" in Status.MAX_ITER.message
 
@@ -107,10 +107,10 @@ def test_maximise_converges_once_the_carried_state_settles():
 
 def test_maximise_goes_on_with_a_given_curvature():
     def rise(**options):
-        return climb(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], **options)
+        return optimise(lambda x: -rosen(x), lambda x: -rosen_der(x), [-1.2, 1.0], WIDE[:2], **options)
 
     whole, part = rise(tol=1e-6), rise(tol=1e-6, max_iter=20)
-    rest = climb(
+    rest = optimise(
         lambda x: -rosen(x),
         lambda x: -rosen_der(x),
         part.x,
@@ -126,7 +126,7 @@ def test_maximise_goes_on_with_a_given_curvature():
 
 def test_best_of_ranks_by_value():
     def wavy(start):
-        return climb(
+        return optimise(
             lambda x: np.sin(3 * x[0]) - 0.1 * x[0] ** 2,
             lambda x: 3 * np.cos(3 * x) - 0.2 * x,
             start,
@@ -139,7 +139,7 @@ def test_best_of_ranks_by_value():
 @pytest.mark.parametrize("bounds", [np.zeros((2, 2)), np.array([[1.0, -1.0]]), np.array([[np.nan, 1.0]])])
 def test_maximise_refuses_bad_bounds(bounds):
     with pytest.raises(ValueError, match="bounds must have"):
-        climb(lambda x: 0.0, lambda x: x, [0.0], bounds)
+        optimise(lambda x: 0.0, lambda x: x, [0.0], bounds)
 
 
 def variance_alone(x, carry, *, flat):
@@ -155,13 +155,13 @@ def variance_alone(x, carry, *, flat):
 def test_maximise_takes_no_vanishing_variance_for_an_optimum(start):
     box = np.array([[-20.0, 5.0]])
 
-    def climb(flat):
+    def optimise(flat):
         return maximise(
             lambda x, carry: variance_alone(x, carry, flat=flat), np.array([start]), box, carry=None, tol=1e-2
         )
 
-    assert climb(flat=False).x == pytest.approx(start)
-    found = climb(flat=True)
+    assert optimise(flat=False).x == pytest.approx(start)
+    found = optimise(flat=True)
     assert found.status is Status.CONVERGED
     assert np.exp(found.x) == pytest.approx(2.0, rel=1e-3)
     assert found.n_evaluations < 40

@@ -36,7 +36,7 @@ def draw_f(K: Array, root: Array, y: Array, m: float, precision: Array, rng: np.
 
 
 def nominal_probability(r: Array, *, noise: float, a: float, b: float, theta: float) -> Array:
-    """The probability of the nominal branch given y - f, the multiplier integrated out."""
+    """The probability of the inlier component given y - f, the multiplier integrated out."""
     dof, scale2 = 2 * a, b * noise / a
     log_gauss = -0.5 * (np.log(2 * np.pi * noise) + r**2 / noise)
     log_student = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(np.pi * dof * scale2)
