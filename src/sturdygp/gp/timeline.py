@@ -66,7 +66,7 @@ class Timeline:
         X = check_inputs(X)
         if X.shape[1] != 1:
             raise ValueError(
-                f'a process over time has one input, time, but X has {X.shape[1]} columns; use engine="exact"'
+                f'a process over time has one input, but X has {X.shape[1]} columns; use engine="exact"'
             )
         times = np.ascontiguousarray(X[:, 0])
         if is_sorted(times):
