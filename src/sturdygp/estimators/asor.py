@@ -96,7 +96,7 @@ class AsorGPRegressor(FlaggingGPRegressor):
     True
     """
 
-    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedSpikeAndSlab
+    _LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedSpikeAndSlab
 
     solver: Solver = "collapsed"
     prior: AsorPrior | None = None

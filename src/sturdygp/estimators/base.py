@@ -359,7 +359,7 @@ def repeats_of(X: Inputs, y: FloatArray, known: Sequence[FloatArray]) -> Repeats
 class FlaggingGPRegressor(BaseGPRegressor):
     """A regressor whose method tells outliers from inliers, by a likelihood of this type."""
 
-    LIKELIHOOD: ClassVar[type[FittedLikelihood]]
+    _LIKELIHOOD: ClassVar[type[FittedLikelihood]]
 
     def _store(self, *, single: bool) -> None:
         super()._store(single=single)

@@ -104,8 +104,8 @@ def restore(state: ModelState) -> BaseGPRegressor:
         raise ModelFileError(f"{state.estimator} has no parameter {', '.join(sorted(unknown))}")
     if issubclass(cls, FlaggingGPRegressor):
         for output in state.outputs:
-            if output.fit.outlier_proba is None or not isinstance(output.fit.likelihood, cls.LIKELIHOOD):
-                raise ModelFileError(f"an output lacks the {cls.LIKELIHOOD.__name__} of a {state.estimator}")
+            if output.fit.outlier_proba is None or not isinstance(output.fit.likelihood, cls._LIKELIHOOD):
+                raise ModelFileError(f"an output lacks the {cls._LIKELIHOOD.__name__} of a {state.estimator}")
     build: Callable[..., BaseGPRegressor] = cls
     model = build(**EARLIER.get(state.estimator, {}) | dict(state.parameters))
     check_parameters(model)

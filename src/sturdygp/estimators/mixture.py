@@ -50,7 +50,7 @@ class MixtureGPRegressor(FlaggingGPRegressor):
     [5, 20, 33]
     """
 
-    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedMixture
+    _LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedMixture
 
     start_ratios: Sequence[float] = (10.0,)
     prior: MixturePrior | None = None

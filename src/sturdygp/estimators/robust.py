@@ -96,7 +96,7 @@ class RobustGPRegressor(FlaggingGPRegressor):
     30 of 60 readings are probably faulty
     """
 
-    LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedContamination
+    _LIKELIHOOD: ClassVar[type[FittedLikelihood]] = FittedContamination
 
     faults: Regime = "few"
     prior: ContaminationPrior | None = None
