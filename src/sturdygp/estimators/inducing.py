@@ -24,7 +24,8 @@ Inducing: TypeAlias = int | Literal["auto"] | ArrayLike | None
 
 # "auto": the exact process up to so many rows, and inducing inputs for more.
 EXACT_ROWS, AUTO_COUNT = 3000, 500
-# Observations over time from which a Markov process is faster than an exact one (benchmarks/markov.py).
+# Observations over time from which a Markov process is used: an evaluation is faster from about a hundred on,
+# but the first one in a process has to load what is compiled.
 MARKOV_ROWS = 300
 # Length scales to choose inputs with, as log factors of the kernel's own.
 LENGTHS = (LONGER, 0.0, -LONGER)
